@@ -1,0 +1,2 @@
+//! The program `turnwire`.
+fn main() {}

@@ -1,0 +1,12 @@
+//! Turnwire: one agent-session engine, as pure state machines, for five wire protocols of coding agents.
+#![no_std]
+
+extern crate alloc;
+
+pub mod frame;
+pub mod json;
+pub mod model;
+pub mod protocol;
+pub mod session;
+#[allow(missing_docs)]
+pub mod vocab;

@@ -1,0 +1,1 @@
+//! Fuzz targets: thin wrappers over plain functions.

@@ -1,0 +1,1 @@
+//! The blocking driver of Turnwire, without an async runtime.

@@ -1,0 +1,1 @@
+//! The tokio driver of Turnwire: stdio, streaming HTTP, subprocess tools, timers.

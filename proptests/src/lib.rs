@@ -1,0 +1,1 @@
+//! Scenarios, laws and fixtures for testing agents and machines that speak the five protocols.
