@@ -8,5 +8,4 @@ pub mod json;
 pub mod model;
 pub mod protocol;
 pub mod session;
-#[allow(missing_docs)]
 pub mod vocab;

@@ -2,50 +2,375 @@
 
 use super::*;
 
-/// ModelChunk.
+/// A piece of a provider's answer, in neutral form. Exactly one [`ModelChunk::End`] or
+/// [`ModelChunk::Failed`] settles a request; nothing follows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ModelChunk<'a> { Begin { id: Option<&'a str>, model: Option<&'a str> }, Text(&'a str), Thinking(&'a str), Signature(&'a str), Redacted(&'a str), CallBegin { index: u32, id: Option<&'a str>, name: &'a str }, CallArgs { index: u32, text: &'a str }, CallEnd { index: u32 }, Alive, Usage(Usage), Finish(&'a str), End, Failed { failure: Failure, reached: bool, retry_after_us: Option<u64> } }
+pub enum ModelChunk<'a> {
+    /// The answer begins. Shows nothing yet.
+    Begin {
+        /// The provider's id of the message.
+        id: Option<&'a str>,
+        /// The model, as the provider names it.
+        model: Option<&'a str>,
+    },
+    /// Text for the person. Once a piece that isn't empty was shown, the request is never retried (S-20).
+    Text(&'a str),
+    /// The model's thinking.
+    Thinking(&'a str),
+    /// The provider's proof of the thinking block.
+    Signature(&'a str),
+    /// A whole block of hidden thinking.
+    Redacted(&'a str),
+    /// A call begins.
+    CallBegin {
+        /// The provider's number of it in the answer.
+        index: u32,
+        /// The provider's id; not unique, may be missing.
+        id: Option<&'a str>,
+        /// The tool's name.
+        name: &'a str,
+    },
+    /// More of a call's arguments.
+    CallArgs {
+        /// The call.
+        index: u32,
+        /// JSON text, cut anywhere.
+        text: &'a str,
+    },
+    /// A call's arguments are whole.
+    CallEnd {
+        /// The call.
+        index: u32,
+    },
+    /// A sign of life; shows nothing, and doesn't hold off the stall timer.
+    Alive,
+    /// Tokens so far; the last report counts.
+    Usage(Usage),
+    /// The completion signal: the provider's word, verbatim. Deltas and usage may still follow.
+    Finish(&'a str),
+    /// The body ended. Without a `Finish` before, the answer is truncated.
+    End,
+    /// It failed.
+    Failed {
+        /// How. [`FailureKind::StreamCut`] is a stream that broke after its head: as an end without `Finish`.
+        failure: Failure,
+        /// Whether the endpoint was reached at all (OM-29).
+        reached: bool,
+        /// How long the provider wants to be left alone, in microseconds; unusable values are `None`.
+        retry_after_us: Option<u64>,
+    },
+}
 
-/// Input.
+/// What an agent is told.
+///
+/// Model chunks and progress are *bulk*, and handed over only while
+/// [`Agent::wants_bulk`]; everything else is control.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input<'a> {
+    /// A command of the host.
     Call(Call),
-    Model { request: RequestId, chunk: ModelChunk<'a> },
-    Tool { call: CallId, update: ToolUpdate },
-    Hook { hook: HookId, outcome: Result<HookReply, Text> },
-    Store { write: WriteId, ok: Result<(), Text> },
-    Job { job: JobId, update: JobUpdate }, Run { run: RunId, event: Box<Event> }, Shell { command: CommandId, outcome: ToolUpdate },
-    Opened { command: CommandId, info: Result<Box<SessionInfo>, Text> }, Reloaded { command: CommandId, outcome: Result<Answer, Text> }, Restored { checkpoint: CheckpointId, outcome: Result<Answer, Text> },
-    DriverTools { tools: Vec<ToolSpec>, mcp: Vec<(Text, Text)> },
-    Fault { detail: Text },
+    /// More of a model's answer.
+    Model {
+        /// The request.
+        request: RequestId,
+        /// The piece.
+        chunk: ModelChunk<'a>,
+    },
+    /// News of a call that the driver carries out; `Done` and `Detached` settle it.
+    Tool {
+        /// The call.
+        call: CallId,
+        /// The news.
+        update: ToolUpdate,
+    },
+    /// A local hook's answer; settles it.
+    Hook {
+        /// The hook's run.
+        hook: HookId,
+        /// `Err`: it failed, and how.
+        outcome: Result<HookReply, Text>,
+    },
+    /// A write is durable, or failed; settles it.
+    Store {
+        /// The write.
+        write: WriteId,
+        /// `Err`: it failed, and how.
+        ok: Result<(), Text>,
+    },
+    /// News of a job.
+    Job {
+        /// The job.
+        job: JobId,
+        /// The news.
+        update: JobUpdate,
+    },
+    /// A nested run says something.
+    Run {
+        /// The run.
+        run: RunId,
+        /// What.
+        event: Box<Event>,
+    },
+    /// News of a shell command; `Done` settles it.
+    Shell {
+        /// The command that started it.
+        command: CommandId,
+        /// The news.
+        outcome: ToolUpdate,
+    },
+    /// Another session is there, or isn't; settles [`Effect::OpenSession`].
+    Opened {
+        /// The command that asked for it.
+        command: CommandId,
+        /// `Err`: why not.
+        info: Result<Box<SessionInfo>, Text>,
+    },
+    /// Tools and skills were read again; settles [`Effect::Reload`].
+    Reloaded {
+        /// The command that asked for it.
+        command: CommandId,
+        /// `Err`: why not.
+        outcome: Result<Answer, Text>,
+    },
+    /// Files were put back; settles [`Effect::Restore`].
+    Restored {
+        /// The checkpoint.
+        checkpoint: CheckpointId,
+        /// `Err`: why not.
+        outcome: Result<Answer, Text>,
+    },
+    /// The driver's own tools changed (MCP servers come and go); offered tools are another set.
+    DriverTools {
+        /// All of them.
+        tools: Vec<ToolSpec>,
+        /// MCP servers: name and state.
+        mcp: Vec<(Text, Text)>,
+    },
+    /// The driver caught a crash; ends the turn as failed, never silently (OM-24).
+    Fault {
+        /// What it was.
+        detail: Text,
+    },
+    /// A deadline of [`Agent::poll_timeout`] has come.
     Woken,
 }
 
-/// ToolUpdate.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ToolUpdate { Progress(Progress), Snapshotted { files: Vec<Text>, sequence: u64 }, NeedsNetwork { host: Text }, FileChanged { path: Text, diff: Text, added: u32, removed: u32 }, Detached(Box<JobStart>), Done { outcome: ToolOutcome, content: Vec<Block>, show: Option<Box<Show>> } }
-
-/// JobStart.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JobStart { pub id: Text, pub generation: Text, pub kind: JobKind, pub command: Text, pub description: Option<Text>, pub cwd: Option<Text>, pub finite: bool, pub times_ms: [Option<u64>; 4] }
-
-/// JobUpdate.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum JobUpdate { Output(JobOutput), Ended(JobState) }
-
-/// Effect.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
-    StartModel(RequestId), StopModel(RequestId),
-    RunTool { call: CallId }, StopTool(CallId), DetachTool(CallId), Snapshot { call: CallId, checkpoint: CheckpointId }, Restore(CheckpointId), Allow { call: CallId, ok: bool },
-    RunHook { hook: HookId }, StopHook(HookId), Store(WriteId),
-    StartRun { run: RunId, call: CallId, kind: RunKind, input: RawJson }, StopRun(RunId),
-     CallRun(RunId, Box<Call>), RunShell(CommandId), StopShell(CommandId), StopJob(JobId), OpenSession(CommandId), Reload(CommandId),
+impl Input<'_> {
+    /// Whether it is bulk: model chunks that settle nothing, and progress.
+    pub const fn is_bulk(&self) -> bool {
+        match self {
+            Input::Model { chunk, .. } => !chunk.settles(),
+            Input::Tool { update, .. } => update.is_progress(),
+            Input::Shell { outcome, .. } => outcome.is_progress(),
+            Input::Job {
+                update: JobUpdate::Output(_),
+                ..
+            } => true,
+            Input::Job {
+                update: JobUpdate::Ended(_),
+                ..
+            }
+            | Input::Call(_)
+            | Input::Hook { .. }
+            | Input::Store { .. }
+            | Input::Run { .. }
+            | Input::Opened { .. }
+            | Input::Reloaded { .. }
+            | Input::Restored { .. }
+            | Input::DriverTools { .. }
+            | Input::Fault { .. }
+            | Input::Woken => false,
+        }
+    }
 }
 
-/// Misuse.
+impl ModelChunk<'_> {
+    /// Whether it is the last chunk of its request.
+    pub const fn settles(&self) -> bool {
+        matches!(self, ModelChunk::End | ModelChunk::Failed { .. })
+    }
+}
+
+/// News of a call or a shell command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToolUpdate {
+    /// Output so far.
+    Progress(Progress),
+    /// Files were put aside; the call may run. Settles [`Effect::Snapshot`].
+    Snapshotted {
+        /// The files.
+        files: Vec<Text>,
+        /// The driver's number of the snapshot.
+        sequence: u64,
+    },
+    /// It wants to reach a host of the network; answered by [`Effect::Allow`].
+    NeedsNetwork {
+        /// That host.
+        host: Text,
+    },
+    /// It changed a file.
+    FileChanged {
+        /// The file.
+        path: Text,
+        /// The change, as a unified diff.
+        diff: Text,
+        /// Lines that came.
+        added: u32,
+        /// Lines that went.
+        removed: u32,
+    },
+    /// It goes on as a job; settles the call.
+    Detached(Box<JobStart>),
+    /// It is over; settles the call.
+    Done {
+        /// How.
+        outcome: ToolOutcome,
+        /// What the model is told.
+        content: Vec<Block>,
+        /// How a host may show it.
+        show: Option<Box<Show>>,
+    },
+}
+
+impl ToolUpdate {
+    /// Whether it is progress: it may come any number of times and settles nothing.
+    pub const fn is_progress(&self) -> bool {
+        match self {
+            ToolUpdate::Progress(_) | ToolUpdate::FileChanged { .. } => true,
+            ToolUpdate::Snapshotted { .. }
+            | ToolUpdate::NeedsNetwork { .. }
+            | ToolUpdate::Detached(_)
+            | ToolUpdate::Done { .. } => false,
+        }
+    }
+}
+
+/// What the driver knows of a call that became a job. Its [`JobId`] is the number of its call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobStart {
+    /// Its name for hosts.
+    pub id: Text,
+    /// The run of the process that began it.
+    pub generation: Text,
+    /// What it is.
+    pub kind: JobKind,
+    /// What it runs.
+    pub command: Text,
+    /// For people.
+    pub description: Option<Text>,
+    /// Where it runs.
+    pub cwd: Option<Text>,
+    /// Whether it ends by itself.
+    pub finite: bool,
+    /// As [`JobRecord::times_ms`].
+    pub times_ms: [Option<u64>; 4],
+}
+
+/// News of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobUpdate {
+    /// What it wrote so far.
+    Output(JobOutput),
+    /// It is over; settles it.
+    Ended(JobState),
+}
+
+/// Work for the driver. Each is settled exactly once, a stopped one too (S-03).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Send a request; its content is read with [`Agent::body`]. Settled by the last [`ModelChunk`].
+    StartModel(RequestId),
+    /// Give a request up. It still settles.
+    StopModel(RequestId),
+    /// Carry out a call. Settled by [`ToolUpdate::Done`] or [`ToolUpdate::Detached`].
+    RunTool {
+        /// The call.
+        call: CallId,
+    },
+    /// Give a call up. It still settles.
+    StopTool(CallId),
+    /// Make a job of a call, if it can be one.
+    DetachTool(CallId),
+    /// Put the files aside that a call may change. Settled by [`ToolUpdate::Snapshotted`].
+    Snapshot {
+        /// The call.
+        call: CallId,
+        /// The checkpoint to keep them under.
+        checkpoint: CheckpointId,
+    },
+    /// Put files back. Settled by [`Input::Restored`].
+    Restore(CheckpointId),
+    /// The answer to [`ToolUpdate::NeedsNetwork`].
+    Allow {
+        /// The call.
+        call: CallId,
+        /// Whether it may.
+        ok: bool,
+    },
+    /// Run a local hook. Settled by [`Input::Hook`].
+    RunHook {
+        /// The run.
+        hook: HookId,
+    },
+    /// Give a hook up. It still settles.
+    StopHook(HookId),
+    /// Make something durable. Settled by [`Input::Store`].
+    Store(WriteId),
+    /// Begin a nested run. Settled by its [`What::RunEnded`].
+    StartRun {
+        /// The run: minted by the outermost agent, below 2^24.
+        run: RunId,
+        /// The call that asks for it.
+        call: CallId,
+        /// What it is.
+        kind: RunKind,
+        /// The arguments.
+        input: RawJson,
+    },
+    /// Give a nested run up. It still settles.
+    StopRun(RunId),
+    /// Hand a command to a nested run.
+    CallRun(RunId, Box<Call>),
+    /// Run a shell command. Settled by [`Input::Shell`].
+    RunShell(CommandId),
+    /// Give a shell command up. It still settles.
+    StopShell(CommandId),
+    /// End a job. Settled by [`JobUpdate::Ended`].
+    StopJob(JobId),
+    /// Make or open another session. Settled by [`Input::Opened`].
+    OpenSession(CommandId),
+    /// Read tools and skills again. Settled by [`Input::Reloaded`].
+    Reload(CommandId),
+}
+
+/// The embedder called wrongly; the state is unchanged (S-04). Nothing that a peer does is misuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Misuse { TimeWentBack, NeverIssued, AlreadySettled, WrongKind, OverHardLimit }
+pub enum Misuse {
+    /// `now` is before an earlier one (L6).
+    TimeWentBack,
+    /// An id that the agent never gave out.
+    NeverIssued,
+    /// An effect that was settled already (L8).
+    AlreadySettled,
+    /// An id of another kind, or an input that isn't for it.
+    WrongKind,
+    /// Bulk beyond the hard mark, although [`Agent::wants_bulk`] was false (S-60).
+    OverHardLimit,
+}
+
+impl core::fmt::Display for Misuse {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Misuse::TimeWentBack => "time went back",
+            Misuse::NeverIssued => "an id that was never issued",
+            Misuse::AlreadySettled => "an effect that is settled already",
+            Misuse::WrongKind => "an input that isn't for this id",
+            Misuse::OverHardLimit => "bulk beyond the hard limit",
+        })
+    }
+}
+
+impl core::error::Error for Misuse {}
 
 /// What an agent gives, in order: one queue for events and effects (S-66).
 #[derive(Clone, Debug, PartialEq, Eq)]

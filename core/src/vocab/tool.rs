@@ -2,34 +2,153 @@
 
 use super::*;
 
-/// ToolCause.
+/// Who called a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ToolCause { Model { message: MessageId, block: u32 }, Tool(CallId), Agent, Host }
+pub enum ToolCause {
+    /// The model.
+    Model {
+        /// Its message.
+        message: MessageId,
+        /// The block of that message.
+        block: u32,
+    },
+    /// Another call.
+    Tool(CallId),
+    /// The agent itself.
+    Agent,
+    /// The host.
+    Host,
+}
 
-/// Verdict.
+/// What the gate decided about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict { pub allow: bool, pub by: Decider, pub input: Option<RawJson>, pub reason: Option<Text>, pub risk: Option<Risk>, pub block: Option<Text> }
+pub struct Verdict {
+    /// Whether it may run.
+    pub allow: bool,
+    /// Whose decision it was.
+    pub by: Decider,
+    /// The arguments it runs with, if they were replaced.
+    pub input: Option<RawJson>,
+    /// Why, for people and the model.
+    pub reason: Option<Text>,
+    /// How dangerous it looked.
+    pub risk: Option<Risk>,
+    /// A word for programs that says what stopped it.
+    pub block: Option<Text>,
+}
 
-/// Decider.
+/// Whose decision something was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decider { Mode, Rule(Text), Hook(Text), Host, Timer, Closed, Fault(Text), Cancel }
+pub enum Decider {
+    /// The approval mode's.
+    Mode,
+    /// A rule's, by its text.
+    Rule(Text),
+    /// A hook's, by name.
+    Hook(Text),
+    /// The host's.
+    Host,
+    /// Nobody's: the time ran out.
+    Timer,
+    /// Nobody's: there is no host.
+    Closed,
+    /// Nobody's: the answer was an error.
+    Fault(Text),
+    /// Nobody's: it was cancelled.
+    Cancel,
+}
 
-/// Risk.
+/// How dangerous a call looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Risk {
+    /// Hardly.
+    Low,
+    /// Somewhat.
+    Medium,
+    /// Very.
+    High,
+    /// Beyond repair.
+    Critical,
+}
+
+/// News of a running tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// More output.
+    Append(Vec<Block>),
+    /// All output so far.
+    Replace(Vec<Block>),
+    /// It runs.
+    Alive,
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToolOutcome {
+    /// It worked.
+    Ok,
+    /// It failed, and says so in its content.
+    Failed,
+    /// Its arguments don't parse or don't fit; it never ran.
+    Invalid,
+    /// No such tool; it never ran.
+    NotFound,
+    /// It was not allowed; it never ran.
+    Denied(Decider),
+    /// It was stopped.
+    Cancelled,
+    /// It was stopped because its time ran out.
+    TimedOut,
+    /// It goes on as a job.
+    Detached(JobId),
+    /// It worked, and ended the turn.
+    EndedTurn,
+    /// A foreign agent doesn't say.
+    NotSaid,
+}
+
+impl ToolOutcome {
+    /// Whether the result is marked as an error for the model.
+    pub const fn is_error(&self) -> bool {
+        match self {
+            ToolOutcome::Ok
+            | ToolOutcome::Detached(_)
+            | ToolOutcome::EndedTurn
+            | ToolOutcome::NotSaid => false,
+            ToolOutcome::Failed
+            | ToolOutcome::Invalid
+            | ToolOutcome::NotFound
+            | ToolOutcome::Denied(_)
+            | ToolOutcome::Cancelled
+            | ToolOutcome::TimedOut => true,
+        }
+    }
+}
+
+/// Why a call never began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Risk { Low, Medium, High, Critical }
+pub enum SkipWhy {
+    /// A cancel.
+    Cancelled,
+    /// Its message came without a completion signal (S-23).
+    Truncated,
+    /// The turn ended first.
+    TurnOver,
+}
 
-/// Progress.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Progress { Append(Vec<Block>), Replace(Vec<Block>), Alive }
-
-/// ToolOutcome.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ToolOutcome { Ok, Failed, Invalid, NotFound, Denied(Decider), Cancelled, TimedOut, Detached(JobId), EndedTurn, NotSaid }
-
-/// SkipWhy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SkipWhy { Cancelled, Truncated, TurnOver }
-
-/// Show.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Show { pub summary: Option<Text>, pub changed: Vec<Text>, pub meta: Vec<(Text, Text)>, pub details: Option<RawJson>, pub truncated: bool, pub redacted: bool }
+/// How a host may show a result; the model never sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Show {
+    /// One line.
+    pub summary: Option<Text>,
+    /// Paths of the files that it changed.
+    pub changed: Vec<Text>,
+    /// Names and values, in order.
+    pub meta: Vec<(Text, Text)>,
+    /// Anything more.
+    pub details: Option<RawJson>,
+    /// Whether output was cut.
+    pub truncated: bool,
+    /// Whether output was blacked out.
+    pub redacted: bool,
+}
