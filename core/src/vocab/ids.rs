@@ -51,3 +51,21 @@ impl PromptId {
         self.0 & Self::SESSION_MADE != 0
     }
 }
+
+impl MessageId {
+    /// The bit that marks a message made up by a [`Mirror`](crate::vocab::mirror::Mirror).
+    const MADE_UP: u64 = 1 << 63;
+
+    /// The summary that a mirror puts in the place of older messages, until the agent says its own.
+    pub const MADE_SUMMARY: MessageId = MessageId(u64::MAX);
+
+    /// The id under which a mirror keeps the result of a call. Agents mint ids from below.
+    pub const fn of_result(call: CallId) -> MessageId {
+        MessageId(Self::MADE_UP | call.0)
+    }
+
+    /// Whether a mirror made this message up.
+    pub const fn is_made_up(self) -> bool {
+        self.0 & Self::MADE_UP != 0
+    }
+}

@@ -34,6 +34,7 @@ mod command;
 mod event;
 mod ids;
 mod message;
+pub mod mirror;
 mod time;
 mod tool;
 mod usage;
