@@ -1,1 +1,33 @@
-//! frame.
+//! Framing: from chunks of bytes to lines and to server-sent events.
+//!
+//! Pure code that drivers call. Both readers keep law L1: however the same
+//! bytes are cut into chunks, the same items come out, in the same order.
+//! Both lend what they give: from the caller's chunk where the item lies
+//! whole in it, from their own buffer else.
+
+mod line;
+mod sse;
+
+pub use line::{LineRules, LineSplitter, OverLong, Place, Split, SplitKind, Tail};
+pub use sse::{BadUtf8, SseDecoder, SseEvent, SseFault, SseFaultKind, SseLimits};
+
+/// Whether a line holds nothing but JSON white space (space, tab, CR).
+///
+/// All five protocols skip such a line without a word.
+pub fn is_blank(line: &[u8]) -> bool {
+    line.iter()
+        .all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
+}
+
+/// The largest buffer that is kept between two items; a larger one is given
+/// back, so that an idle session holds no memory for its longest line.
+const KEEP: usize = 64 * 1024;
+
+/// Empties `buffer` and gives a large one back to the allocator.
+fn reset(buffer: &mut alloc::vec::Vec<u8>) {
+    if buffer.capacity() > KEEP {
+        *buffer = alloc::vec::Vec::new();
+    } else {
+        buffer.clear();
+    }
+}
