@@ -33,6 +33,7 @@ mod ask;
 mod command;
 mod event;
 mod ids;
+pub mod laws;
 mod message;
 pub mod mirror;
 mod time;
