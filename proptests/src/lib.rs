@@ -1,1 +1,3 @@
 //! Scenarios, laws and fixtures for testing agents and machines that speak the five protocols.
+
+pub mod cases;

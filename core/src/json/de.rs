@@ -40,15 +40,19 @@ impl<'de> Deserializer<'de> for Top<'_, 'de> {
     type Error = DecodeError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        let map = TopMembers {
+        let mut map = TopMembers {
             text: self.text,
             members: self.members,
             next: 0,
             value: None,
         };
-        visitor
-            .visit_map(map)
-            .map_err(|error| error.or_at(self.start))
+        let value = visitor
+            .visit_map(&mut map)
+            .map_err(|error| error.or_at(self.start))?;
+        match self.members.get(self.text, map.next) {
+            Some((_, more)) => Err(more_than_asked(more.start)),
+            None => Ok(value),
+        }
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -499,19 +503,24 @@ impl<'a> Cursor<'a> {
         result.map_err(|error| error.or_at(start))
     }
 
-    /// Visits an object or array, and goes on after it, also where the visitor
-    /// didn't ask for all of it.
+    /// Visits an object or array and goes on after it. What the visitor didn't
+    /// ask for isn't dropped in silence.
     fn container<T>(&mut self, visit: impl FnOnce(&mut Self, &mut bool) -> Result<T>) -> Result<T> {
-        let start = self.at;
         self.at += 1;
         let mut done = false;
         let value = visit(self, &mut done)?;
         if !done {
-            self.at = start;
-            self.skip();
+            if !matches!(self.token(), Some(b'}' | b']')) {
+                return Err(more_than_asked(self.at));
+            }
+            self.at += 1;
         }
         Ok(value)
     }
+}
+
+fn more_than_asked(at: usize) -> DecodeError {
+    DecodeError::mismatch(at, "no more elements", "another one")
 }
 
 /// The kind of number that is asked for.

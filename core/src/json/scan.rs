@@ -153,7 +153,7 @@ struct Open {
 ///
 /// # Errors
 /// [`JsonFault`], for the first thing that is wrong; see the
-/// [module](super::json) for what is. Bytes that aren't UTF-8 come first, wherever
+/// [module](super) for what is. Bytes that aren't UTF-8 come first, wherever
 /// they stand.
 pub fn scan<'m, 'a: 'm>(
     line: &'a [u8],

@@ -353,6 +353,20 @@ fn a_number_is_never_made_to_fit() {
 }
 
 #[test]
+fn elements_that_the_type_has_no_place_for_are_refused() {
+    let raw = |text: &'static str| scan_value(text.as_bytes(), &ScanRules::STRICT).unwrap();
+    assert_eq!(raw("[1,2 ]").decode(), Ok((1, 2)));
+    assert!(raw("[1]").decode::<(u8, u8)>().is_err());
+    let more = raw("[[1,2],[3,4,5]]")
+        .decode::<Vec<(u8, u8)>>()
+        .unwrap_err();
+    assert_eq!(
+        more.to_string(),
+        "expected no more elements, found another one at byte 11 in `[1][1]`"
+    );
+}
+
+#[test]
 fn an_error_says_where_and_what() {
     let shown = |text: &str| decode(text).unwrap_err().to_string();
     assert_eq!(shown(r#" {"args":1}"#), "missing field `text` at byte 1");
