@@ -1,5 +1,6 @@
 //! The cases of the framing layer, and those of the JSON layer that are lines:
 //! bytes → lines → strict scan.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use serde_json::Value;
 use turnwire::frame::{LineRules, LineSplitter, OverLong, SplitKind, Tail, is_blank};
@@ -65,7 +66,9 @@ fn has(value: &Value, expected: &Value) -> bool {
         Value::Object(members) => members
             .iter()
             .all(|(name, expected)| value.get(name).is_some_and(|v| has(v, expected))),
-        _ => value == expected,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            value == expected
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 //! The line splitter against a model, and law L1 for it.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use proptest::prelude::*;
 use turnwire::frame::{LineRules, LineSplitter, OverLong, Split, SplitKind, Tail};

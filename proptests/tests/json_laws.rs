@@ -1,4 +1,5 @@
 //! The strict scan, the decoder and the writer against serde_json.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -1,5 +1,6 @@
 //! The cases of the event stream layer, and those of the JSON layer that are
 //! provider streams: bytes → events → members.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use serde_json::Value;
 use turnwire::frame::{SseDecoder, SseEvent, SseLimits};

@@ -1,5 +1,6 @@
 //! The decoder of server-sent events against a model, law L1 for it, and its
 //! limits.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use proptest::prelude::*;
 use turnwire::frame::{BadUtf8, SseDecoder, SseEvent, SseFault, SseFaultKind, SseLimits};
