@@ -23,7 +23,7 @@ mod write;
 
 pub use error::{DecodeError, DecodeErrorKind, Found, JsonFault, JsonFaultKind};
 pub use raw::{Kind, Object, Raw, Str};
-pub use scan::{LoneSurrogates, Members, ScanRules, scan, scan_value};
+pub use scan::{Duplicates, LoneSurrogates, Members, ScanRules, scan, scan_value};
 pub use write::{
     write_bool, write_i64, write_raw, write_raw_line_safe, write_str, write_str_line_safe,
     write_u64,

@@ -16,6 +16,8 @@ pub struct ScanRules {
     pub max_depth: usize,
     /// What becomes of an escape for half a surrogate pair.
     pub lone_surrogates: LoneSurrogates,
+    /// Whether a name may occur twice in one object.
+    pub duplicates: Duplicates,
 }
 
 impl ScanRules {
@@ -23,6 +25,7 @@ impl ScanRules {
     pub const STRICT: Self = Self {
         max_depth: 128,
         lone_surrogates: LoneSurrogates::Refuse,
+        duplicates: Duplicates::Refuse,
     };
 
     /// 128 levels; half a surrogate pair is read as U+FFFD. For what a model
@@ -30,6 +33,7 @@ impl ScanRules {
     pub const LENIENT: Self = Self {
         max_depth: 128,
         lone_surrogates: LoneSurrogates::Replace,
+        duplicates: Duplicates::Refuse,
     };
 }
 
@@ -46,6 +50,16 @@ pub enum LoneSurrogates {
     Refuse,
     /// It passes, and is U+FFFD when decoded and when written again.
     Replace,
+}
+
+/// What becomes of a name that occurs twice in one object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duplicates {
+    /// The text is refused: what was checked and what is obeyed could differ.
+    Refuse,
+    /// Both pass. A derived type still refuses to be decoded from them; one
+    /// that keeps the last is read as a web browser would.
+    Pass,
 }
 
 /// What a scan finds and needs: the members of the top-level object, and
@@ -502,7 +516,7 @@ impl Scanner<'_, '_> {
     #[inline]
     fn check_one(&self, name: Name, base: usize) -> Result<(), Fault> {
         let before = self.members.names.get(base..).unwrap_or_default();
-        if before.len() >= Self::FEW {
+        if before.len() >= Self::FEW || self.rules.duplicates == Duplicates::Pass {
             return Ok(());
         }
         let length = name.end - name.start;
@@ -516,7 +530,7 @@ impl Scanner<'_, '_> {
 
     fn check_many(&mut self, base: usize) -> Result<(), Fault> {
         let count = self.members.names.len() - base;
-        if count <= Self::FEW {
+        if count <= Self::FEW || self.rules.duplicates == Duplicates::Pass {
             return Ok(());
         }
         let mut order = core::mem::take(&mut self.members.order);
