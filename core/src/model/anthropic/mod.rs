@@ -1,0 +1,4 @@
+//! The Anthropic Messages API.
+
+pub(super) mod reply;
+pub(super) mod request;
