@@ -175,7 +175,7 @@ impl Mirror {
     }
 
     /// Takes the next event. Unknown ids and impossible orders are taken as they
-    /// come: judging is the business of [`laws`](super::laws).
+    /// come: judging is the business of [`laws`].
     pub fn apply(&mut self, event: &Event) {
         if event.run != RunId::MAIN {
             return self.apply_nested(event);
