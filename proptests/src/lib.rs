@@ -1,3 +1,5 @@
 //! Scenarios, laws and fixtures for testing agents and machines that speak the five protocols.
 
 pub mod cases;
+pub mod script;
+pub mod world;

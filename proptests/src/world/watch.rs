@@ -1,0 +1,318 @@
+//! What a driver sees of an agent, and what must hold of it.
+// Each check looks at a few kinds of output.
+#![allow(clippy::wildcard_enum_match_arm)]
+
+use std::sync::Arc;
+
+use turnwire::vocab::{laws::EffectId, *};
+
+use super::*;
+
+impl<A: Agent> World<A> {
+    /// Notes what an input settles.
+    pub(super) fn settles(&mut self, given: &Given) {
+        let id = match given {
+            Given::Call(_) => return,
+            Given::Model(request, chunk) => match chunk {
+                Chunk::End | Chunk::Failed { .. } => EffectId::Model(*request),
+                _ => return,
+            },
+            Given::Else(input) => match input {
+                Input::Tool { call, update } => match update {
+                    ToolUpdate::Done { .. } => EffectId::Tool(*call),
+                    ToolUpdate::Detached(_) => {
+                        self.jobs.insert(JobId(call.0), false);
+                        EffectId::Tool(*call)
+                    }
+                    ToolUpdate::Snapshotted { .. } => EffectId::Snapshot(*call),
+                    _ => return,
+                },
+                Input::Hook { hook, .. } => EffectId::Hook(*hook),
+                Input::Store { write, .. } => EffectId::Write(*write),
+                Input::Shell {
+                    command,
+                    outcome: ToolUpdate::Done { .. },
+                } => EffectId::Shell(*command),
+                Input::Opened { command, .. } => EffectId::Open(*command),
+                Input::Reloaded { command, .. } => EffectId::Reload(*command),
+                Input::Restored { checkpoint, .. } => EffectId::Restore(*checkpoint),
+                Input::Job {
+                    job,
+                    update: JobUpdate::Ended(_),
+                } => {
+                    self.jobs.remove(job);
+                    return;
+                }
+                _ => return,
+            },
+        };
+        self.work.remove(&id);
+        self.settled_ids.insert(id);
+    }
+
+    /// Effects that were settled, oldest first by id.
+    pub fn settled_ids(&self) -> impl Iterator<Item = &EffectId> {
+        self.settled_ids.iter()
+    }
+
+    /// Folds an output into what is known.
+    pub(super) fn look_at(&mut self, said: &Said) {
+        match said {
+            Said::Effect(_, effect) => self.effect(effect),
+            Said::Delta { .. } => {}
+            Said::Event(event) => {
+                self.mirror.apply(event);
+                self.event(event);
+            }
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        match &event.what {
+            What::Replied { command, reply } => {
+                let owed = self.owed.remove(command);
+                self.check_answer(*command, owed.as_ref(), reply);
+                self.replies.insert(*command, reply.clone());
+            }
+            What::AskClosed { ask, .. } => self.closed_questions.push(*ask),
+            What::RetryScheduled {
+                wait_us: Some(wait),
+                ..
+            } => {
+                self.retry_at = Some(event.at.mono_us.saturating_add(*wait));
+            }
+            What::RetryEnded { .. } => self.retry_at = None,
+            What::RequestStarted { .. } => {
+                if let Some(at) = self.retry_at.take().filter(|at| event.at.mono_us < *at) {
+                    self.faults.push(format!(
+                        "S-25: an attempt at {:?}, before its deadline {at}",
+                        event.at
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn effect(&mut self, effect: &Effect) {
+        let start = match effect {
+            Effect::StartModel(request) => EffectId::Model(*request),
+            Effect::RunTool { call } => EffectId::Tool(*call),
+            Effect::Snapshot { call, .. } => EffectId::Snapshot(*call),
+            Effect::Restore(checkpoint) => EffectId::Restore(*checkpoint),
+            Effect::RunHook { hook } => EffectId::Hook(*hook),
+            Effect::Store(write) => EffectId::Write(*write),
+            Effect::StartRun { run, .. } => EffectId::Run(*run),
+            Effect::RunShell(command) => EffectId::Shell(*command),
+            Effect::OpenSession(command) => EffectId::Open(*command),
+            Effect::Reload(command) => EffectId::Reload(*command),
+            Effect::StopModel(request) => return self.stop(EffectId::Model(*request)),
+            Effect::StopTool(call) => return self.stop(EffectId::Tool(*call)),
+            Effect::StopHook(hook) => return self.stop(EffectId::Hook(*hook)),
+            Effect::StopRun(run) => return self.stop(EffectId::Run(*run)),
+            Effect::StopShell(command) => return self.stop(EffectId::Shell(*command)),
+            Effect::StopJob(job) => {
+                if let Some(stopped) = self.jobs.get_mut(job) {
+                    *stopped = true;
+                }
+                return;
+            }
+            Effect::DetachTool(_) | Effect::Allow { .. } | Effect::CallRun(..) => return,
+        };
+        self.work.insert(start, Work { stopped: false });
+    }
+
+    fn stop(&mut self, id: EffectId) {
+        if let Some(work) = self.work.get_mut(&id) {
+            work.stopped = true;
+        }
+    }
+
+    /// Replies that can be judged by what the mirror knew.
+    fn check_answer(
+        &mut self,
+        id: CommandId,
+        command: Option<&Command>,
+        reply: &Result<Answer, Refusal>,
+    ) {
+        let Some(Command::Reply { ask, .. }) = command else {
+            return;
+        };
+        let closed = self.closed_questions.contains(ask);
+        let open = self.mirror.question(*ask).is_some();
+        let right = match reply {
+            Ok(_) => open,
+            Err(Refusal::AlreadySettled) => closed,
+            Err(Refusal::Unknown) => !open && !closed,
+            Err(_) => true,
+        };
+        if !right {
+            self.faults.push(format!(
+                "L8: reply {id:?} to {ask:?} (open {open}, closed {closed}): {reply:?}"
+            ));
+        }
+    }
+
+    /// S-07: the reply is the first output of its command, but for those whose outcome comes later
+    /// and for the questions that a cancel closes.
+    pub(super) fn check_reply_first(&mut self, call: &Call, from: usize) {
+        let cancel = matches!(call.command, Command::Cancel { .. });
+        let at_once = cancel
+            || matches!(
+                call.command,
+                Command::Prompt(_)
+                    | Command::Withdraw(_)
+                    | Command::Promote(_)
+                    | Command::Reply { .. }
+                    | Command::ReplyPart { .. }
+                    | Command::Offer(_)
+                    | Command::Recall(_)
+                    | Command::Close { .. }
+            );
+        if !at_once {
+            return;
+        }
+        let before = |said: &&Said| {
+            let closes = matches!(
+                said.what(),
+                Some(What::AskClosed {
+                    how: AskClose::Cancelled,
+                    ..
+                })
+            );
+            cancel && (closes || matches!(said, Said::Effect(_, Effect::StopHook(_))))
+        };
+        let first = self
+            .said
+            .iter()
+            .skip(from)
+            .find(|said| !before(said))
+            .cloned();
+        let right = matches!(
+            first.as_ref().and_then(Said::what),
+            Some(What::Replied { command, .. }) if *command == call.id
+        );
+        if !right {
+            self.faults
+                .push(format!("S-07: {call:?} was followed by {first:?}"));
+        }
+        // S-50: within the same input, or after one write.
+        let reply = self
+            .replies
+            .get(&call.id)
+            .and_then(|reply| reply.as_ref().ok());
+        let cancelled = reply.and_then(Answer::cancelled_turn);
+        let still = self
+            .mirror
+            .turn()
+            .is_some_and(|turn| Some(turn.turn) == cancelled);
+        let writes = self
+            .work
+            .iter()
+            .any(|(id, work)| matches!(id, EffectId::Write(_)) && !work.stopped);
+        if still && !writes {
+            self.faults
+                .push(format!("S-50: {call:?} did not end its turn"));
+        }
+    }
+
+    /// What was just started can be read, and a request's history is sound.
+    pub(super) fn check_bodies(&mut self, from: usize) {
+        let mut faults = Vec::new();
+        for said in self.said.iter().skip(from) {
+            let Said::Effect(run, effect) = said else {
+                continue;
+            };
+            let id = match effect {
+                Effect::StartModel(request) => EffectId::Model(*request),
+                Effect::RunTool { call } => EffectId::Tool(*call),
+                Effect::RunHook { hook } => EffectId::Hook(*hook),
+                Effect::Store(write) => EffectId::Write(*write),
+                _ => continue,
+            };
+            if self.work.get(&id).is_none_or(|work| work.stopped) {
+                continue;
+            }
+            match self.agent.body(*run, effect) {
+                None => faults.push(format!("{effect:?} is live and has no body")),
+                Some(EffectBody::Model(request)) => {
+                    faults.extend(
+                        pairing(request.messages)
+                            .err()
+                            .map(|why| format!("S-31: {why}")),
+                    );
+                    let (sent, folded) = (shape(request.messages), shape(self.mirror.history()));
+                    if sent != folded {
+                        faults.push(format!(
+                            "the request holds {sent:#?}, the mirror {folded:#?}"
+                        ));
+                    }
+                }
+                Some(_) => {}
+            }
+        }
+        self.faults.append(&mut faults);
+    }
+
+    /// Dead-lock: who is in a turn waits for work, for an answer or for time.
+    pub(super) fn check_waiting(&mut self) {
+        if self.mirror.turn().is_none() && self.mirror.compacting().is_none() {
+            return;
+        }
+        let stopped = self.work.values().filter(|work| work.stopped).count();
+        let live = self.work.len() > stopped || stopped >= self.stopped_limit;
+        let asks = !self.mirror.questions().is_empty();
+        if !live && !asks && self.jobs.is_empty() && self.agent.poll_timeout().is_none() {
+            self.faults.push(format!(
+                "dead-lock: {:?} waits for nothing",
+                self.mirror.turn()
+            ));
+        }
+    }
+
+    /// Commands that wait for their reply.
+    pub fn owed(&self) -> impl Iterator<Item = &Command> {
+        self.owed.values()
+    }
+}
+
+/// S-31: every call is followed by one result, in call order, with nothing between.
+///
+/// # Errors
+/// What is wrong, and where.
+pub fn pairing(messages: &[Arc<Message>]) -> Result<(), String> {
+    let mut wanted: Vec<CallId> = Vec::new();
+    for (n, message) in messages.iter().enumerate() {
+        if let Role::Tool { call, .. } = message.role {
+            if wanted.first() != Some(&call) {
+                return Err(format!(
+                    "message {n} is the result of {call:?}; open: {wanted:?}"
+                ));
+            }
+            wanted.remove(0);
+        } else if wanted.is_empty() {
+            wanted = message.calls().collect();
+        } else {
+            return Err(format!(
+                "message {n} stands before the results of {wanted:?}"
+            ));
+        }
+    }
+    if wanted.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("no results of {wanted:?}"))
+    }
+}
+
+/// A history without what an agent and a mirror may name differently: ids, times, names of providers.
+pub fn shape(messages: &[Arc<Message>]) -> Vec<(String, Vec<CallId>, String)> {
+    let role = |role: &Role| match role {
+        Role::Tool { call, error, .. } => format!("tool {call:?} {error}"),
+        other => format!("{other:?}"),
+    };
+    messages
+        .iter()
+        .map(|m| (role(&m.role), m.calls().collect(), m.text()))
+        .collect()
+}
