@@ -1,0 +1,94 @@
+//! The environment of a command: a list, so that nothing gets through by accident.
+
+use std::ffi::OsString;
+
+use super::super::ToolboxConfig;
+
+/// Passed on if set: what programs need to find files, speak the right language and know the user.
+const HARMLESS: [&str; 22] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "COLORTERM",
+    "NO_COLOR",
+    "TMPDIR",
+    "TZ",
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_COLLATE",
+    "LC_CTYPE",
+    "LC_MESSAGES",
+    "LC_NUMERIC",
+    "LC_TIME",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+];
+
+/// The variables for a command. `lookup` reads the program's own environment.
+pub(super) fn variables(
+    config: &ToolboxConfig,
+    lookup: impl Fn(&str) -> Option<OsString>,
+) -> Vec<(String, OsString)> {
+    let denied = |name: &str| config.deny_env.iter().any(|d| d == name);
+    // A name that no environment can hold would make the start fail.
+    let sane = |name: &str| !name.is_empty() && !name.contains(['=', '\0']);
+    let inherited = HARMLESS
+        .into_iter()
+        .chain(config.env.iter().map(String::as_str));
+    let mut list: Vec<(String, OsString)> = inherited
+        .filter(|name| sane(name) && !denied(name))
+        .filter_map(|name| lookup(name).map(|value| (name.to_owned(), value)))
+        .collect();
+    let extra = config
+        .extra_env
+        .iter()
+        .filter(|(name, value)| sane(name) && !denied(name) && !value.contains('\0'));
+    list.extend(extra.map(|(name, value)| (name.clone(), value.into())));
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_listed_variables_pass_and_keys_never() {
+        let mut config = ToolboxConfig::new("/");
+        config.env = vec![
+            "CARGO_HOME".into(),
+            "OPENAI_API_KEY".into(),
+            "A=B".into(),
+            String::new(),
+        ];
+        config.deny_env = vec!["OPENAI_API_KEY".into(), "EXTRA_KEY".into()];
+        config.extra_env = vec![
+            ("TURNWIRE_SESSION".into(), "s1".into()),
+            ("EXTRA_KEY".into(), "sk-1".into()),
+            ("LANG".into(), "C".into()),
+        ];
+        let list = variables(&config, |name| Some(format!("value of {name}").into()));
+        let names: Vec<&str> = list.iter().map(|(name, _)| name.as_str()).collect();
+        assert!(
+            names.contains(&"PATH")
+                && names.contains(&"CARGO_HOME")
+                && names.contains(&"TURNWIRE_SESSION")
+        );
+        assert!(
+            !names
+                .iter()
+                .any(|n| n.contains("KEY") || n.contains('=') || n.is_empty()),
+            "{names:?}"
+        );
+        assert_eq!(
+            list.last(),
+            Some(&("LANG".into(), "C".into())),
+            "what is set for commands wins"
+        );
+    }
+}
