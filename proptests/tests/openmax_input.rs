@@ -1,5 +1,10 @@
 //! Lines of the host: commands, refusals with their texts, bad input, and the handshake.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may fail"
+)]
 
 mod openmax_kit;
 
@@ -35,14 +40,21 @@ fn om_01_hello_is_the_first_line_in_the_documented_order() {
         lines[0],
         r#"{"type":"hello","proto":"openmax-stdio/6","protocol_version":6,"session_id":"6f1e6a52-0000-4000-8000-000000000001","version":"0.1.0","project":"/abs/path","continued":false}"#
     );
-    assert_eq!(labels(&lines), ["hello", "protocol_error"], "what came early is answered after it");
+    assert_eq!(
+        labels(&lines),
+        ["hello", "protocol_error"],
+        "what came early is answered after it"
+    );
     assert!(matches!(rig.call().command, Command::Prompt(_)));
 }
 
 #[test]
 fn om_01_the_project_is_the_working_directory_where_there_is_no_root() {
     let mut rig = Rig::new(config());
-    rig.event(What::Opened(Box::new(SessionInfo { root: None, ..info() })));
+    rig.event(What::Opened(Box::new(SessionInfo {
+        root: None,
+        ..info()
+    })));
     assert_eq!(json(&rig.lines()[0])["project"], "/abs/path/sub");
     rig.event(What::Opened(Box::new(info())));
     assert_eq!(rig.lines(), [""; 0], "one hello");
@@ -50,7 +62,11 @@ fn om_01_the_project_is_the_working_directory_where_there_is_no_root() {
 
 fn transcript(history: Vec<std::sync::Arc<Message>>) -> serde_json::Value {
     let mut rig = Rig::new(config());
-    rig.event(What::Opened(Box::new(SessionInfo { continued: true, history, ..info() })));
+    rig.event(What::Opened(Box::new(SessionInfo {
+        continued: true,
+        history,
+        ..info()
+    })));
     let lines = rig.lines();
     assert_eq!(labels(&lines), ["hello", "transcript"]);
     json(&lines[1])
@@ -59,12 +75,25 @@ fn transcript(history: Vec<std::sync::Arc<Message>>) -> serde_json::Value {
 #[test]
 fn om_02_a_continued_session_shows_text_of_user_and_assistant() {
     let mut parts = (*message(Role::Assistant, Origin::History, "one, ")).clone();
-    parts.content.push(std::sync::Arc::new(Block::Thinking { text: "hm".into(), signature: None }));
-    parts.content.push(std::sync::Arc::new(Block::Text("two".into())));
+    parts.content.push(std::sync::Arc::new(Block::Thinking {
+        text: "hm".into(),
+        signature: None,
+    }));
+    parts
+        .content
+        .push(std::sync::Arc::new(Block::Text("two".into())));
     let line = transcript(vec![
         message(Role::User, Origin::History, "hi"),
         message(Role::Assistant, Origin::History, " \n"),
-        message(Role::Tool { call: CallId(1), name: "x".into(), error: false }, Origin::History, "output"),
+        message(
+            Role::Tool {
+                call: CallId(1),
+                name: "x".into(),
+                error: false,
+            },
+            Origin::History,
+            "output",
+        ),
         message(Role::Note, Origin::Harness, "note"),
         std::sync::Arc::new(parts),
     ]);
@@ -79,7 +108,12 @@ fn om_02_a_continued_session_shows_text_of_user_and_assistant() {
 
 #[test]
 fn om_02_a_message_is_cut_at_4096_bytes_with_its_ellipsis() {
-    for (text, cut) in [("x".repeat(4095), false), ("x".repeat(4096), false), ("x".repeat(4097), true), ("ü".repeat(2049), true)] {
+    for (text, cut) in [
+        ("x".repeat(4095), false),
+        ("x".repeat(4096), false),
+        ("x".repeat(4097), true),
+        ("ü".repeat(2049), true),
+    ] {
         let line = transcript(vec![message(Role::User, Origin::History, &text)]);
         let content = line["messages"][0]["content"].as_str().unwrap();
         assert_eq!(line["truncated"], cut);
@@ -95,21 +129,45 @@ fn om_02_a_message_is_cut_at_4096_bytes_with_its_ellipsis() {
 
 #[test]
 fn om_02_all_messages_are_cut_at_256_kib_the_oldest_kept() {
-    let history: Vec<_> = (0..65).map(|n| message(Role::User, Origin::History, &format!("{n:04096}"))).collect();
+    let history: Vec<_> = (0..65)
+        .map(|n| message(Role::User, Origin::History, &format!("{n:04096}")))
+        .collect();
     let line = transcript(history[..64].to_vec());
-    assert_eq!((line["messages"].as_array().unwrap().len(), &line["truncated"]), (64, &false.into()));
+    assert_eq!(
+        (
+            line["messages"].as_array().unwrap().len(),
+            &line["truncated"]
+        ),
+        (64, &false.into())
+    );
     let line = transcript(history);
-    assert_eq!((line["messages"].as_array().unwrap().len(), &line["truncated"]), (64, &true.into()));
-    assert!(line["messages"][0]["content"].as_str().unwrap().ends_with("0000"));
+    assert_eq!(
+        (
+            line["messages"].as_array().unwrap().len(),
+            &line["truncated"]
+        ),
+        (64, &true.into())
+    );
+    assert!(
+        line["messages"][0]["content"]
+            .as_str()
+            .unwrap()
+            .ends_with("0000")
+    );
 }
 
 #[test]
 fn om_05_a_user_becomes_a_prompt_that_waits_for_nobody() {
     let mut rig = Rig::opened();
     rig.host(r#" {"text":" a\r\nb ","extra":{"x":[1]},"cmd":"user"} "#);
-    let Command::Prompt(prompt) = rig.call().command else { panic!() };
+    let Command::Prompt(prompt) = rig.call().command else {
+        panic!()
+    };
     assert_eq!(prompt.content, [Block::Text(" a\r\nb ".into())]);
-    assert_eq!((prompt.deliver, prompt.literal, prompt.tag), (Deliver::IfIdle, false, None));
+    assert_eq!(
+        (prompt.deliver, prompt.literal, prompt.tag),
+        (Deliver::IfIdle, false, None)
+    );
     assert_eq!(rig.lines(), [""; 0], "no acknowledgement");
 }
 
@@ -119,7 +177,11 @@ fn om_18_busy_is_a_protocol_error_alone() {
     rig.user("one");
     rig.call();
     assert_eq!(refused(&mut rig, r#"{"cmd":"user","text":"two"}"#), BUSY);
-    assert_eq!(refused(&mut rig, r#"{"cmd":"user","text":" "}"#), BUSY, "busy is tested before blank");
+    assert_eq!(
+        refused(&mut rig, r#"{"cmd":"user","text":" "}"#),
+        BUSY,
+        "busy is tested before blank"
+    );
     assert_eq!(refused(&mut rig, r#"{"cmd":"reload"}"#), BUSY);
 }
 
@@ -129,7 +191,10 @@ fn om_17_after_done_the_next_user_is_taken_at_once() {
     let prompt = rig.turn();
     rig.event(What::StepEnded { step: StepId(1) });
     rig.event(turn_ended(End::Finished { finish: None }, false));
-    rig.event(What::PromptEnded { prompt, end: End::Finished { finish: None } });
+    rig.event(What::PromptEnded {
+        prompt,
+        end: End::Finished { finish: None },
+    });
     assert_eq!(rig.labels().last().map(String::as_str), Some("done(stop)"));
     rig.user("two");
     assert!(matches!(rig.call().command, Command::Prompt(_)));
@@ -150,25 +215,43 @@ fn om_19_empty_and_untrusted_are_refused_with_a_done() {
     rig.reply(call.id, Err(Refusal::Untrusted("/abs/path".into())));
     let lines = rig.lines();
     assert_eq!(labels(&lines), ["protocol_error", "done(refused)"]);
-    assert_eq!(refusal(&lines[0]), "project /abs/path is not trusted; establish trust before starting a turn");
+    assert_eq!(
+        refusal(&lines[0]),
+        "project /abs/path is not trusted; establish trust before starting a turn"
+    );
 }
 
 #[test]
 fn om_17_every_refusal_of_a_prompt_ends_in_one_done() {
     let failed = Refusal::Failed(failure("disk full"));
-    let blocked = Refusal::Blocked { hook: "guard".into(), text: "not today".into() };
+    let blocked = Refusal::Blocked {
+        hook: "guard".into(),
+        text: "not today".into(),
+    };
     for (refusal, expected) in [
-        (Refusal::Busy, ["protocol_error", "done(refused)"].as_slice()),
+        (
+            Refusal::Busy,
+            ["protocol_error", "done(refused)"].as_slice(),
+        ),
         (Refusal::Empty, &["protocol_error", "done(refused)"]),
         (Refusal::Cancelled, &["done(cancelled)"]),
         (blocked, &["error", "done(blocked)"]),
         (Refusal::Unknown, &["protocol_error", "done(refused)"]),
-        (Refusal::AlreadySettled, &["protocol_error", "done(refused)"]),
+        (
+            Refusal::AlreadySettled,
+            &["protocol_error", "done(refused)"],
+        ),
         (Refusal::Closing, &["protocol_error", "done(refused)"]),
         (Refusal::Full, &["protocol_error", "done(refused)"]),
         (Refusal::TooLarge, &["protocol_error", "done(refused)"]),
-        (Refusal::Unsupported("prompts"), &["protocol_error", "done(refused)"]),
-        (Refusal::Invalid("bad".into()), &["protocol_error", "done(refused)"]),
+        (
+            Refusal::Unsupported("prompts"),
+            &["protocol_error", "done(refused)"],
+        ),
+        (
+            Refusal::Invalid("bad".into()),
+            &["protocol_error", "done(refused)"],
+        ),
         (failed, &["protocol_error", "done(refused)"]),
     ] {
         let mut rig = Rig::opened();
@@ -186,7 +269,13 @@ fn om_31_a_blocking_hook_is_named_in_the_error() {
     let mut rig = Rig::opened();
     rig.user("go");
     let call = rig.call();
-    rig.reply(call.id, Err(Refusal::Blocked { hook: "guard".into(), text: "not today".into() }));
+    rig.reply(
+        call.id,
+        Err(Refusal::Blocked {
+            hook: "guard".into(),
+            text: "not today".into(),
+        }),
+    );
     assert_eq!(json(&rig.lines()[0])["message"], "input blocked: not today");
 }
 
@@ -203,7 +292,10 @@ fn om_07_a_mode_is_answered_when_it_is_stored() {
         assert_eq!(call.command, Command::Set(Setting::Approvals(mode)));
         assert_eq!(rig.lines(), [""; 0], "not before the write");
         rig.reply(call.id, Ok(Answer::Done));
-        assert_eq!(rig.lines(), [format!(r#"{{"type":"approval_mode","mode":"{name}"}}"#)]);
+        assert_eq!(
+            rig.lines(),
+            [format!(r#"{{"type":"approval_mode","mode":"{name}"}}"#)]
+        );
     }
 }
 
@@ -211,8 +303,14 @@ fn om_07_a_mode_is_answered_when_it_is_stored() {
 fn om_07_an_illegal_mode_is_named_with_the_legal_ones() {
     let mut rig = Rig::opened();
     for word in ["yolo", "AUTO", ""] {
-        let text = refused(&mut rig, &format!(r#"{{"cmd":"approval_mode","mode":"{word}"}}"#));
-        assert_eq!(text, format!("unknown approval mode '{word}': auto|ask|readonly"));
+        let text = refused(
+            &mut rig,
+            &format!(r#"{{"cmd":"approval_mode","mode":"{word}"}}"#),
+        );
+        assert_eq!(
+            text,
+            format!("unknown approval mode '{word}': auto|ask|readonly")
+        );
     }
 }
 
@@ -221,18 +319,33 @@ fn om_07_a_mode_that_is_not_stored_is_unchanged_and_says_so() {
     let mut rig = Rig::opened();
     rig.host(r#"{"cmd":"approval_mode","mode":"auto"}"#);
     let call = rig.call();
-    rig.reply(call.id, Err(Refusal::Failed(failure("Not a directory (os error 20)"))));
-    assert_eq!(refusal(&rig.lines()[0]), "approval mode unchanged; persisting it failed: Not a directory (os error 20)");
+    rig.reply(
+        call.id,
+        Err(Refusal::Failed(failure("Not a directory (os error 20)"))),
+    );
+    assert_eq!(
+        refusal(&rig.lines()[0]),
+        "approval mode unchanged; persisting it failed: Not a directory (os error 20)"
+    );
     rig.host(r#"{"cmd":"approval_mode","mode":"auto"}"#);
     let call = rig.call();
     rig.reply(call.id, Err(Refusal::Unsupported("approval modes")));
-    assert_eq!(refusal(&rig.lines()[0]), "approval_mode is not supported here: approval modes");
+    assert_eq!(
+        refusal(&rig.lines()[0]),
+        "approval_mode is not supported here: approval modes"
+    );
 }
 
 #[test]
 fn om_07_an_agents_own_child_may_not_change_the_mode() {
-    let mut rig = Rig::opened_with(ServerConfig { agent_spawned: true, ..config() });
-    assert!(refused(&mut rig, r#"{"cmd":"approval_mode","mode":"auto"}"#).contains("human-controlled frontend"));
+    let mut rig = Rig::opened_with(ServerConfig {
+        agent_spawned: true,
+        ..config()
+    });
+    assert!(
+        refused(&mut rig, r#"{"cmd":"approval_mode","mode":"auto"}"#)
+            .contains("human-controlled frontend")
+    );
 }
 
 #[test]
@@ -242,15 +355,30 @@ fn om_08_reload_is_answered_by_refrozen_or_an_error() {
     let call = rig.call();
     assert_eq!(call.command, Command::Reload);
     let changes = vec!["tool zap added".into(), "skill “x” removed".into()];
-    rig.reply(call.id, Ok(Answer::Reloaded { tools: 8, skills: 1, changes }));
+    rig.reply(
+        call.id,
+        Ok(Answer::Reloaded {
+            tools: 8,
+            skills: 1,
+            changes,
+        }),
+    );
     assert_eq!(
         rig.lines(),
-        [r#"{"session_id":"6f1e6a52-0000-4000-8000-000000000001","type":"refrozen","tools":8,"skills":1,"changes":["tool zap added","skill “x” removed"]}"#]
+        [
+            r#"{"session_id":"6f1e6a52-0000-4000-8000-000000000001","type":"refrozen","tools":8,"skills":1,"changes":["tool zap added","skill “x” removed"]}"#
+        ]
     );
     for (refusal, text) in [
         (Refusal::Busy, BUSY),
-        (Refusal::Failed(failure("no such file")), "reload was refused: no such file"),
-        (Refusal::Unsupported("reloading"), "reload is not supported here: reloading"),
+        (
+            Refusal::Failed(failure("no such file")),
+            "reload was refused: no such file",
+        ),
+        (
+            Refusal::Unsupported("reloading"),
+            "reload is not supported here: reloading",
+        ),
     ] {
         rig.host(r#"{"cmd":"reload"}"#);
         let call = rig.call();
@@ -264,9 +392,23 @@ fn om_28_cancel_has_no_line_hit_or_not() {
     let mut rig = Rig::opened();
     rig.host(r#"{"cmd":"cancel"}"#);
     let call = rig.call();
-    let what = CancelWhat::Turn { queue: QueueFate::Drop };
-    assert_eq!(call.command, Command::Cancel { what, why: CancelWhy::Host });
-    rig.reply(call.id, Ok(Answer::Cancelling { hit: Hit::Nothing, queued: vec![] }));
+    let what = CancelWhat::Turn {
+        queue: QueueFate::Drop,
+    };
+    assert_eq!(
+        call.command,
+        Command::Cancel {
+            what,
+            why: CancelWhy::Host
+        }
+    );
+    rig.reply(
+        call.id,
+        Ok(Answer::Cancelling {
+            hit: Hit::Nothing,
+            queued: vec![],
+        }),
+    );
     assert_eq!(rig.lines(), [""; 0]);
 }
 
@@ -275,19 +417,43 @@ fn om_11_wrong_approvals_are_reported_and_settle_nothing() {
     let mut rig = Rig::opened();
     rig.turn();
     rig.lines();
-    rig.event(What::Asked { ask: AskId(4), body: Ask::Permission(Box::new(permission(AskReason::Gate))) });
-    let id = json(&rig.lines()[0])["approval_id"].as_str().unwrap().to_owned();
-    let approve = |id: &str, yes: bool| format!(r#"{{"cmd":"approve","approval_id":"{id}","approved":{yes}}}"#);
+    rig.event(What::Asked {
+        ask: AskId(4),
+        body: Ask::Permission(Box::new(permission(AskReason::Gate))),
+    });
+    let id = json(&rig.lines()[0])["approval_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let approve = |id: &str, yes: bool| {
+        format!(r#"{{"cmd":"approve","approval_id":"{id}","approved":{yes}}}"#)
+    };
     let text = refused(&mut rig, &approve("no-such-id", true));
     assert_eq!(text, "unknown or already settled approval_id 'no-such-id'");
     rig.host(&approve(&id, false));
     let call = rig.call();
-    let reply = Ok(Reply::Deny { message: None, interrupt: false });
-    assert_eq!(call.command, Command::Reply { ask: AskId(4), reply });
+    let reply = Ok(Reply::Deny {
+        message: None,
+        interrupt: false,
+    });
+    assert_eq!(
+        call.command,
+        Command::Reply {
+            ask: AskId(4),
+            reply
+        }
+    );
     let again = format!("unknown or already settled approval_id '{id}'");
-    assert_eq!(refused(&mut rig, &approve(&id, true)), again, "the first answer wins");
+    assert_eq!(
+        refused(&mut rig, &approve(&id, true)),
+        again,
+        "the first answer wins"
+    );
     rig.reply(call.id, Ok(Answer::Done));
-    let how = AskClose::Answered { by: Decider::Host, allow: Some(false) };
+    let how = AskClose::Answered {
+        by: Decider::Host,
+        allow: Some(false),
+    };
     rig.event(What::AskClosed { ask: AskId(4), how });
     assert_eq!(rig.labels(), ["approval_settled(declined)"]);
     assert_eq!(refused(&mut rig, &approve(&id, true)), again);
@@ -298,31 +464,69 @@ fn om_11_an_answer_that_crossed_the_settlement_is_reported() {
     let mut rig = Rig::opened();
     rig.turn();
     rig.lines();
-    rig.event(What::Asked { ask: AskId(4), body: Ask::Permission(Box::new(permission(AskReason::Gate))) });
-    let id = json(&rig.lines()[0])["approval_id"].as_str().unwrap().to_owned();
-    rig.host(&format!(r#"{{"cmd":"approve","approval_id":"{id}","approved":true}}"#));
+    rig.event(What::Asked {
+        ask: AskId(4),
+        body: Ask::Permission(Box::new(permission(AskReason::Gate))),
+    });
+    let id = json(&rig.lines()[0])["approval_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    rig.host(&format!(
+        r#"{{"cmd":"approve","approval_id":"{id}","approved":true}}"#
+    ));
     let call = rig.call();
-    assert_eq!(call.command, Command::Reply { ask: AskId(4), reply: Ok(Reply::Allow { input: None, updates: vec![] }) });
-    rig.event(What::AskClosed { ask: AskId(4), how: AskClose::TimedOut });
+    assert_eq!(
+        call.command,
+        Command::Reply {
+            ask: AskId(4),
+            reply: Ok(Reply::Allow {
+                input: None,
+                updates: vec![]
+            })
+        }
+    );
+    rig.event(What::AskClosed {
+        ask: AskId(4),
+        how: AskClose::TimedOut,
+    });
     rig.reply(call.id, Err(Refusal::AlreadySettled));
     let lines = rig.lines();
-    assert_eq!(labels(&lines), ["approval_settled(timed_out)", "protocol_error"]);
-    assert_eq!(refusal(&lines[1]), format!("unknown or already settled approval_id '{id}'"));
+    assert_eq!(
+        labels(&lines),
+        ["approval_settled(timed_out)", "protocol_error"]
+    );
+    assert_eq!(
+        refusal(&lines[1]),
+        format!("unknown or already settled approval_id '{id}'")
+    );
 }
 
 #[test]
 fn om_10_lines_that_are_not_utf8_say_where() {
     let mut rig = Rig::opened();
     for (bytes, text) in [
-        (&b"{\"cmd\":\"user\",\"text\":\"\xff\xfe\"}\n"[..], "invalid utf-8 sequence of 1 bytes from index 22"),
-        (b"{\"cmd\":\"user\",\"text\":\"caf\xe9\"}\n", "invalid utf-8 sequence of 1 bytes from index 25"),
-        (b"\x80\x80{\"cmd\":\"quit\"}\n", "invalid utf-8 sequence of 1 bytes from index 0"),
+        (
+            &b"{\"cmd\":\"user\",\"text\":\"\xff\xfe\"}\n"[..],
+            "invalid utf-8 sequence of 1 bytes from index 22",
+        ),
+        (
+            b"{\"cmd\":\"user\",\"text\":\"caf\xe9\"}\n",
+            "invalid utf-8 sequence of 1 bytes from index 25",
+        ),
+        (
+            b"\x80\x80{\"cmd\":\"quit\"}\n",
+            "invalid utf-8 sequence of 1 bytes from index 0",
+        ),
     ] {
         rig.raw(bytes);
         assert_eq!(rig.calls(), []);
         let lines = rig.lines();
         assert_eq!(lines.len(), 1);
-        assert_eq!(refusal(&lines[0]), format!("command line is not valid UTF-8: {text}"));
+        assert_eq!(
+            refusal(&lines[0]),
+            format!("command line is not valid UTF-8: {text}")
+        );
     }
 }
 
@@ -330,9 +534,16 @@ fn om_10_lines_that_are_not_utf8_say_where() {
 fn om_10_exactly_8_mib_pass_and_one_byte_more_is_discarded() {
     let line = |content: usize| {
         let around = r#"{"cmd":"user","text":""}"#.len();
-        format!("{{\"cmd\":\"user\",\"text\":\"{}\"}}\n", "x".repeat(content - around))
+        format!(
+            "{{\"cmd\":\"user\",\"text\":\"{}\"}}\n",
+            "x".repeat(content - around)
+        )
     };
-    for (content, taken) in [(HOST_LINE_MAX - 1, true), (HOST_LINE_MAX, true), (HOST_LINE_MAX + 1, false)] {
+    for (content, taken) in [
+        (HOST_LINE_MAX - 1, true),
+        (HOST_LINE_MAX, true),
+        (HOST_LINE_MAX + 1, false),
+    ] {
         let mut rig = Rig::opened();
         rig.raw(line(content).as_bytes());
         if taken {
@@ -341,7 +552,10 @@ fn om_10_exactly_8_mib_pass_and_one_byte_more_is_discarded() {
             assert_eq!(rig.calls(), []);
             let lines = rig.lines();
             assert_eq!(lines.len(), 1);
-            assert_eq!(refusal(&lines[0]), "command line exceeds 8388608 bytes and was discarded");
+            assert_eq!(
+                refusal(&lines[0]),
+                "command line exceeds 8388608 bytes and was discarded"
+            );
         }
     }
 }
@@ -355,13 +569,22 @@ fn om_06_bad_lines_are_refused_one_by_one() {
         (r#"{"cmd":"reboot"}"#, unknown("reboot")),
         (r#"{"cmd":"USER","text":"x"}"#, unknown("USER")),
         ("{}", "missing field `cmd`".into()),
-        (r#"{"cmd":5}"#, "invalid type: a number, expected a string in `cmd`".into()),
+        (
+            r#"{"cmd":5}"#,
+            "invalid type: a number, expected a string in `cmd`".into(),
+        ),
         (r#"{"cmd":"user"}"#, "missing field `text`".into()),
-        (r#"{"cmd":"approve","approval_id":"x"}"#, "missing field `approved`".into()),
+        (
+            r#"{"cmd":"approve","approval_id":"x"}"#,
+            "missing field `approved`".into(),
+        ),
         (r#"{"cmd":"approval_mode"}"#, "missing field `mode`".into()),
     ] {
         let refusal = refused(&mut rig, line);
-        assert!(refusal.starts_with(&format!("bad command line: {text}")), "{refusal}");
+        assert!(
+            refusal.starts_with(&format!("bad command line: {text}")),
+            "{refusal}"
+        );
     }
     for line in [
         "not json",
@@ -383,7 +606,10 @@ fn om_06_bad_lines_are_refused_one_by_one() {
         "\u{feff}{\"cmd\":\"cancel\"}",
     ] {
         let text = refused(&mut rig, line);
-        assert!(text.starts_with("bad command line: ") && text.len() > 20, "{line}: {text}");
+        assert!(
+            text.starts_with("bad command line: ") && text.len() > 20,
+            "{line}: {text}"
+        );
     }
     rig.user("unharmed");
     rig.call();
@@ -410,23 +636,49 @@ fn om_09_quit_declines_what_is_open_and_reads_no_more() {
     let mut rig = Rig::opened();
     let prompt = rig.turn();
     for ask in [4, 5] {
-        rig.event(What::Asked { ask: AskId(ask), body: Ask::Permission(Box::new(permission(AskReason::Gate))) });
+        rig.event(What::Asked {
+            ask: AskId(ask),
+            body: Ask::Permission(Box::new(permission(AskReason::Gate))),
+        });
     }
     rig.lines();
     rig.raw(b"{\"cmd\":\"quit\"}\n{\"cmd\":\"user\",\"text\":\"x\"}\nnot json\n");
-    let gone = |ask| Command::Reply { ask: AskId(ask), reply: Err(ReplyFault::HostGone) };
+    let gone = |ask| Command::Reply {
+        ask: AskId(ask),
+        reply: Err(ReplyFault::HostGone),
+    };
     let commands: Vec<Command> = rig.calls().into_iter().map(|call| call.command).collect();
     assert_eq!(commands, [gone(4), gone(5), Command::Close { drain: true }]);
     rig.tell(Told::End);
     assert_eq!((rig.lines().len(), rig.calls().len()), (0, 0));
     for ask in [4, 5] {
-        rig.event(What::AskClosed { ask: AskId(ask), how: AskClose::HostGone });
+        rig.event(What::AskClosed {
+            ask: AskId(ask),
+            how: AskClose::HostGone,
+        });
     }
-    rig.event(What::Asked { ask: AskId(6), body: Ask::Permission(Box::new(permission(AskReason::Gate))) });
-    assert_eq!(rig.call().command, gone(6), "later questions are declined at once");
-    rig.event(What::AskClosed { ask: AskId(6), how: AskClose::HostGone });
-    rig.end(prompt, End::Finished { finish: Some("stop".into()) });
-    rig.event(What::Closed { why: CloseWhy::Drained });
+    rig.event(What::Asked {
+        ask: AskId(6),
+        body: Ask::Permission(Box::new(permission(AskReason::Gate))),
+    });
+    assert_eq!(
+        rig.call().command,
+        gone(6),
+        "later questions are declined at once"
+    );
+    rig.event(What::AskClosed {
+        ask: AskId(6),
+        how: AskClose::HostGone,
+    });
+    rig.end(
+        prompt,
+        End::Finished {
+            finish: Some("stop".into()),
+        },
+    );
+    rig.event(What::Closed {
+        why: CloseWhy::Drained,
+    });
     assert_eq!(
         rig.labels(),
         [
@@ -447,33 +699,53 @@ fn om_09_a_last_line_without_a_newline_counts() {
     assert_eq!(rig.calls(), []);
     rig.tell(Told::End);
     let commands: Vec<Command> = rig.calls().into_iter().map(|call| call.command).collect();
-    assert!(matches!(commands.as_slice(), [Command::Prompt(_), Command::Close { drain: true }]));
+    assert!(matches!(
+        commands.as_slice(),
+        [Command::Prompt(_), Command::Close { drain: true }]
+    ));
     assert!(!rig.server.wants_lines());
 }
 
 #[test]
 fn om_23_a_signal_cancels_and_a_second_one_leaves_at_once() {
-    for (signal, code) in [(Signal::Interrupt, 130), (Signal::Terminate, 143), (Signal::Hangup, 129)] {
+    for (signal, code) in [
+        (Signal::Interrupt, 130),
+        (Signal::Terminate, 143),
+        (Signal::Hangup, 129),
+    ] {
         let mut rig = Rig::opened();
         rig.turn();
         rig.lines();
         rig.tell(Told::Signal(signal));
-        let what = CancelWhat::Turn { queue: QueueFate::Drop };
+        let what = CancelWhat::Turn {
+            queue: QueueFate::Drop,
+        };
         let commands: Vec<Command> = rig.calls().into_iter().map(|call| call.command).collect();
-        let cancel = Command::Cancel { what, why: CancelWhy::Signal(signal) };
+        let cancel = Command::Cancel {
+            what,
+            why: CancelWhy::Signal(signal),
+        };
         assert_eq!(commands, [cancel, Command::Close { drain: false }]);
         rig.user("not read any more");
         assert_eq!((rig.lines().len(), rig.calls().len()), (0, 0));
         rig.tell(Told::Signal(Signal::Interrupt));
         assert_eq!(rig.outputs(), [ServerOutput::Exit { code }]);
-        rig.event(What::Closed { why: CloseWhy::Signal(signal) });
-        assert_eq!((rig.lines().len(), rig.outputs().len()), (0, 0), "nothing after the exit");
+        rig.event(What::Closed {
+            why: CloseWhy::Signal(signal),
+        });
+        assert_eq!(
+            (rig.lines().len(), rig.outputs().len()),
+            (0, 0),
+            "nothing after the exit"
+        );
     }
 }
 
 #[test]
 fn om_25_the_exit_code_is_that_of_the_last_turn() {
-    let ok = End::Finished { finish: Some("stop".into()) };
+    let ok = End::Finished {
+        finish: Some("stop".into()),
+    };
     let failed = End::Failed(failure("boom"));
     for (ends, code) in [
         (vec![], 0),
@@ -481,7 +753,12 @@ fn om_25_the_exit_code_is_that_of_the_last_turn() {
         (vec![failed.clone()], 1),
         (vec![failed.clone(), ok.clone()], 0),
         (vec![ok, failed], 1),
-        (vec![End::Finished { finish: Some("error".into()) }], 1),
+        (
+            vec![End::Finished {
+                finish: Some("error".into()),
+            }],
+            1,
+        ),
         (vec![End::MaxSteps], 0),
         (vec![End::BudgetExhausted(BudgetKind::Money)], 0),
         (vec![End::Unverified], 0),
@@ -497,7 +774,9 @@ fn om_25_the_exit_code_is_that_of_the_last_turn() {
         rig.user(" ");
         rig.tell(Told::End);
         rig.outputs();
-        rig.event(What::Closed { why: CloseWhy::Drained });
+        rig.event(What::Closed {
+            why: CloseWhy::Drained,
+        });
         assert_eq!(rig.outputs(), [ServerOutput::Exit { code }], "{ends:?}");
     }
 }
@@ -511,11 +790,21 @@ fn lines_wait_for_the_answer_to_an_earlier_one() {
     rig.user("go");
     rig.user("busy");
     rig.host(r#"{"cmd":"cancel"}"#);
-    assert_eq!((rig.lines().len(), rig.calls().len()), (0, 0), "a cancel doesn't pass the prompt that it means");
+    assert_eq!(
+        (rig.lines().len(), rig.calls().len()),
+        (0, 0),
+        "a cancel doesn't pass the prompt that it means"
+    );
     rig.reply(mode.id, Ok(Answer::Done));
-    assert_eq!(rig.labels(), ["approval_mode", "protocol_error", "protocol_error"]);
+    assert_eq!(
+        rig.labels(),
+        ["approval_mode", "protocol_error", "protocol_error"]
+    );
     let calls = rig.calls();
-    assert!(matches!(calls[0].command, Command::Prompt(_)) && matches!(calls[1].command, Command::Cancel { .. }));
+    assert!(
+        matches!(calls[0].command, Command::Prompt(_))
+            && matches!(calls[1].command, Command::Cancel { .. })
+    );
     assert_eq!(calls.len(), 2);
 }
 
@@ -545,7 +834,14 @@ fn lines_that_wait_are_limited() {
     rig.host("x");
     assert!(!rig.server.wants_lines());
     let reload = rig.call();
-    rig.reply(reload.id, Ok(Answer::Reloaded { tools: 1, skills: 0, changes: vec![] }));
+    rig.reply(
+        reload.id,
+        Ok(Answer::Reloaded {
+            tools: 1,
+            skills: 0,
+            changes: vec![],
+        }),
+    );
     assert!(rig.server.wants_lines());
     assert_eq!(rig.lines().len(), 65);
 
@@ -572,7 +868,9 @@ fn f03_crlf_and_blank_lines() {
         input.chunks(size).for_each(|chunk| rig.raw(chunk));
         assert_eq!(rig.lines(), [""; 0]);
         let calls = rig.calls();
-        let Command::Prompt(prompt) = &calls[0].command else { panic!() };
+        let Command::Prompt(prompt) = &calls[0].command else {
+            panic!()
+        };
         assert_eq!(prompt.content, [Block::Text("a\r\nb".into())]);
         assert_eq!(calls[1].command, Command::Close { drain: true });
     }
@@ -584,7 +882,9 @@ fn f04_a_too_long_line_is_skipped_and_reading_goes_on() {
     let mut rig = Rig::opened();
     input.chunks(65_536).for_each(|chunk| rig.raw(chunk));
     assert_eq!(rig.labels(), ["protocol_error"]);
-    let Command::Prompt(prompt) = rig.call().command else { panic!() };
+    let Command::Prompt(prompt) = rig.call().command else {
+        panic!()
+    };
     assert_eq!(prompt.content, [Block::Text("after".into())]);
 }
 
@@ -595,8 +895,13 @@ fn f06_a_line_that_is_not_utf8_does_nothing_else() {
         let mut rig = Rig::opened();
         rig.raw(&input[..cut]);
         rig.raw(&input[cut..]);
-        assert_eq!(rig.labels(), ["protocol_error", "protocol_error", "protocol_error"]);
-        let Command::Prompt(prompt) = rig.call().command else { panic!() };
+        assert_eq!(
+            rig.labels(),
+            ["protocol_error", "protocol_error", "protocol_error"]
+        );
+        let Command::Prompt(prompt) = rig.call().command else {
+            panic!()
+        };
         assert_eq!(prompt.content, [Block::Text("中 ok".into())]);
     }
 }
@@ -606,7 +911,9 @@ fn j01_half_a_surrogate_pair_is_refused() {
     let mut rig = Rig::opened();
     rig.raw(&case("J01").bytes);
     assert_eq!(rig.labels(), ["protocol_error"]);
-    let Command::Prompt(prompt) = rig.call().command else { panic!() };
+    let Command::Prompt(prompt) = rig.call().command else {
+        panic!()
+    };
     assert_eq!(prompt.content, [Block::Text("whole 🦀".into())]);
 }
 
@@ -616,11 +923,16 @@ fn j02_nan_and_infinity_are_refused() {
     rig.raw(&case("J02").bytes);
     // Line 3 is taken, so line 4 finds a turn in flight.
     let lines = rig.lines();
-    assert_eq!(labels(&lines), ["protocol_error", "protocol_error", "protocol_error"]);
+    assert_eq!(
+        labels(&lines),
+        ["protocol_error", "protocol_error", "protocol_error"]
+    );
     assert!(refusal(&lines[0]).starts_with("bad command line: "));
     assert!(refusal(&lines[1]).starts_with("bad command line: "));
     assert_eq!(refusal(&lines[2]), BUSY);
-    let Command::Prompt(prompt) = rig.call().command else { panic!() };
+    let Command::Prompt(prompt) = rig.call().command else {
+        panic!()
+    };
     assert_eq!(prompt.content, [Block::Text("c".into())]);
 }
 
@@ -629,6 +941,8 @@ fn j04_a_hundred_thousand_brackets_are_refused() {
     let mut rig = Rig::opened();
     rig.raw(&case("J04").bytes);
     assert_eq!(rig.labels(), ["protocol_error"]);
-    let Command::Prompt(prompt) = rig.call().command else { panic!() };
+    let Command::Prompt(prompt) = rig.call().command else {
+        panic!()
+    };
     assert_eq!(prompt.content, [Block::Text("y".into())]);
 }

@@ -1,5 +1,10 @@
 //! L1, L2, L5, L8, L9 of the openmax Server, with hosts and agents that obey no law themselves.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may fail"
+)]
 
 mod openmax_kit;
 
@@ -41,14 +46,20 @@ fn what() -> impl Strategy<Value = What> {
         Ok(Answer::Admitted(Admitted::Started)),
         Ok(Answer::Admitted(Admitted::Local)),
         Ok(Answer::Done),
-        Ok(Answer::Reloaded { tools: 1, skills: 1, changes: vec!["x".into()] }),
+        Ok(Answer::Reloaded {
+            tools: 1,
+            skills: 1,
+            changes: vec!["x".into()],
+        }),
         Err(Refusal::Busy),
         Err(Refusal::AlreadySettled),
         Err(Refusal::Failed(failure("x"))),
     ]);
     let end = || {
         prop::sample::select(vec![
-            End::Finished { finish: Some("stop".into()) },
+            End::Finished {
+                finish: Some("stop".into()),
+            },
             End::Failed(failure("x")),
             End::Cancelled(CancelWhy::Host),
             End::Truncated(failure("x")),
@@ -56,16 +67,32 @@ fn what() -> impl Strategy<Value = What> {
         ])
     };
     let how = prop::sample::select(vec![
-        AskClose::Answered { by: Decider::Host, allow: Some(true) },
+        AskClose::Answered {
+            by: Decider::Host,
+            allow: Some(true),
+        },
         AskClose::HostGone,
         AskClose::Cancelled,
     ]);
     let simple = prop::sample::select(vec![
-        What::StepStarted { step: StepId(1), number: 1 },
+        What::StepStarted {
+            step: StepId(1),
+            number: 1,
+        },
         What::StepEnded { step: StepId(1) },
-        What::Context { used: 1, window: 2, estimated: true },
-        What::RequestStarted { request: RequestId(1), attempt: 1 },
-        What::TurnStarted { turn: TurnId(1), cause: Cause::Prompt },
+        What::Context {
+            used: 1,
+            window: 2,
+            estimated: true,
+        },
+        What::RequestStarted {
+            request: RequestId(1),
+            attempt: 1,
+        },
+        What::TurnStarted {
+            turn: TurnId(1),
+            cause: Cause::Prompt,
+        },
         What::Settled,
         complete(),
         request_ended(RequestOutcome::Truncated),
@@ -73,12 +100,30 @@ fn what() -> impl Strategy<Value = What> {
         request_ended(RequestOutcome::Failed(failure("x"))),
         message_ended("text", Stop::End, true),
         message_ended("text", Stop::Failed, false),
-        What::RetryScheduled { attempt: 2, max: 8, wait_us: None, why: failure("x") },
+        What::RetryScheduled {
+            attempt: 2,
+            max: 8,
+            wait_us: None,
+            why: failure("x"),
+        },
         What::Message(message(Role::Note, Origin::Harness, "note")),
-        What::Notice { level: Level::Error, code: None, text: "x".into() },
-        What::CompactionStarted { trigger: Trigger::Manual, span: None, tokens: None },
-        What::CompactionEnded { result: Err(CompactionFault::Nothing("x".into())) },
-        What::Changed(Box::new(SessionInfo { tools: vec!["x".into()], ..info() })),
+        What::Notice {
+            level: Level::Error,
+            code: None,
+            text: "x".into(),
+        },
+        What::CompactionStarted {
+            trigger: Trigger::Manual,
+            span: None,
+            tokens: None,
+        },
+        What::CompactionEnded {
+            result: Err(CompactionFault::Nothing("x".into())),
+        },
+        What::Changed(Box::new(SessionInfo {
+            tools: vec!["x".into()],
+            ..info()
+        })),
         What::Changed(Box::new(info())),
         What::Opened(Box::new(info())),
     ]);
@@ -132,8 +177,13 @@ fn play(rig: &mut Rig, steps: Vec<Step>) {
             Step::Pass(us) => rig.pass(us),
             Step::End => rig.tell(Told::End),
             Step::Signal => rig.tell(Told::Signal(Signal::Terminate)),
-            Step::Closed => rig.event(What::Closed { why: CloseWhy::Drained }),
-            Step::Extra => rig.tell(Told::Extra(Extra::SchemasOverBudget { schema_tokens: 1, budget_tokens: 2 })),
+            Step::Closed => rig.event(What::Closed {
+                why: CloseWhy::Drained,
+            }),
+            Step::Extra => rig.tell(Told::Extra(Extra::SchemasOverBudget {
+                schema_tokens: 1,
+                budget_tokens: 2,
+            })),
         }
     }
 }
@@ -149,7 +199,10 @@ fn judge(out: &[Out], opened: bool) {
     for out in out {
         assert!(!over, "nothing comes after the exit");
         let bytes = match out {
-            Out::Output(ServerOutput::Call(Call { command: Command::Prompt(_), .. })) => {
+            Out::Output(ServerOutput::Call(Call {
+                command: Command::Prompt(_),
+                ..
+            })) => {
                 assert!(!turn, "a prompt while a done is owed");
                 turn = true;
                 users += 1;
@@ -163,9 +216,14 @@ fn judge(out: &[Out], opened: bool) {
             Out::Lines(bytes) => bytes,
         };
         for line in lines_of(bytes) {
-            let line = AgentLine::decode(line.as_bytes(), &mut members).unwrap_or_else(|fault| panic!("{line}: {fault:?}"));
+            let line = AgentLine::decode(line.as_bytes(), &mut members)
+                .unwrap_or_else(|fault| panic!("{line}: {fault:?}"));
             let AgentLine::Event { event, .. } = line else {
-                assert_eq!(hello, !matches!(line, AgentLine::Hello(_)), "hello is the first line, and comes once");
+                assert_eq!(
+                    hello,
+                    !matches!(line, AgentLine::Hello(_)),
+                    "hello is the first line, and comes once"
+                );
                 hello = true;
                 continue;
             };
@@ -180,20 +238,33 @@ fn judge(out: &[Out], opened: bool) {
                 }
                 EventLine::Refrozen(_) => {}
                 EventLine::ApprovalSettled(settled) => {
-                    let index = approvals.iter().position(|id| *id == settled.approval_id).expect("it was open");
+                    let index = approvals
+                        .iter()
+                        .position(|id| *id == settled.approval_id)
+                        .expect("it was open");
                     approvals.remove(index);
                 }
                 _ => assert!(turn, "nothing of a turn stands outside of one: {event:?}"),
             }
             match event {
-                EventLine::SchemasOverBudget(_) => assert!(!std::mem::replace(&mut schemas, true), "at most once"),
-                EventLine::ApprovalRequest(request) => approvals.push(request.approval_id.into_owned()),
+                EventLine::SchemasOverBudget(_) => {
+                    assert!(!std::mem::replace(&mut schemas, true), "at most once")
+                }
+                EventLine::ApprovalRequest(request) => {
+                    approvals.push(request.approval_id.into_owned())
+                }
                 EventLine::ToolStart(tool) => {
-                    assert!(used.insert(tool.call_id.clone().into_owned()), "an id is used once in a session");
+                    assert!(
+                        used.insert(tool.call_id.clone().into_owned()),
+                        "an id is used once in a session"
+                    );
                     calls.push(tool.call_id.into_owned());
                 }
                 EventLine::ToolEnd(tool) => {
-                    let index = calls.iter().position(|id| *id == tool.call_id).expect("it was open");
+                    let index = calls
+                        .iter()
+                        .position(|id| *id == tool.call_id)
+                        .expect("it was open");
                     calls.remove(index);
                 }
                 EventLine::Token(_) => tokens = true,
@@ -207,7 +278,7 @@ fn judge(out: &[Out], opened: bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn l8_l9_a_lawless_agent_makes_no_lawless_lines(

@@ -5,7 +5,12 @@
 //! question, `Dc` Decided, `Ry Ry-` retry, `C±` compaction, `CR` CompletionRefused, `HF` HookFailed, `Set` Settled.
 //! `open(p)`, `next`, `text`, `think+text`, `calls(…)` and `end(p,E)` stand for the runs of events that they name.
 //! In the lines, `token*` is a run of one or more.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may fail"
+)]
 
 mod openmax_kit;
 
@@ -71,8 +76,16 @@ const SCENES: &[(&str, &str, &str)] = &[
         "«p1:prompt» «p2:prompt» V!(p2) open(p1) text end(p1,Finished)",
         "protocol_error budget token* usage message_done done(stop)",
     ),
-    ("blank text, idle", "«p1:blank» V!(p1)", "protocol_error done(refused)"),
-    ("blank text in a running turn: busy is tested first", "«p1:prompt» «p2:blank» V!(p2)", "protocol_error"),
+    (
+        "blank text, idle",
+        "«p1:blank» V!(p1)",
+        "protocol_error done(refused)",
+    ),
+    (
+        "blank text in a running turn: busy is tested first",
+        "«p1:prompt» «p2:blank» V!(p2)",
+        "protocol_error",
+    ),
     (
         "cancel while streaming",
         "«p1:prompt» open(p1) m+ b+(text) d(text) «a:abort» R(a,Cancelling) m-(Cancelled) Rq-(Cancelled) end(p1,Cancelled)",
@@ -200,8 +213,16 @@ const SCENES: &[(&str, &str, &str)] = &[
         "budget usage message_done tool_start(c1) diff tool_end(c1) harness_note refrozen budget token* usage message_done \
          done(stop)",
     ),
-    ("reload when idle", "«r:reload» R(r,Reloaded) Changed", "refrozen"),
-    ("a reload with a change before its answer", "«r:reload» Changed R(r,Reloaded)", "refrozen"),
+    (
+        "reload when idle",
+        "«r:reload» R(r,Reloaded) Changed",
+        "refrozen",
+    ),
+    (
+        "a reload with a change before its answer",
+        "«r:reload» Changed R(r,Reloaded)",
+        "refrozen",
+    ),
     (
         "compaction at a boundary has no receipt",
         "«p1:prompt» open(p1) calls(x) t+(c1) t-(c1) S- C+(Auto) C-(Ok) next text end(p1,Finished)",
@@ -265,12 +286,17 @@ impl Player {
     }
 
     fn token(&mut self, token: &str) {
-        if let Some(line) = token.strip_prefix('«').and_then(|rest| rest.strip_suffix('»')) {
+        if let Some(line) = token
+            .strip_prefix('«')
+            .and_then(|rest| rest.strip_suffix('»'))
+        {
             let (id, kind) = line.split_once(':').unwrap();
             self.host(id, kind);
             return self.collect(Some(id));
         }
-        let (verb, rest) = token.split_once('(').map_or((token, ""), |(verb, rest)| (verb, rest.strip_suffix(')').unwrap()));
+        let (verb, rest) = token.split_once('(').map_or((token, ""), |(verb, rest)| {
+            (verb, rest.strip_suffix(')').unwrap())
+        });
         let args: Vec<&str> = rest.split(',').collect();
         let first = args.first().copied().unwrap_or_default();
         match verb {
@@ -287,11 +313,17 @@ impl Player {
             }
             "next" => self.play("S+ Cx Rq"),
             "text" => self.play("m+ b+(text) d(text) d(text) b- m-(End) Rq-(ok)"),
-            "think+text" => self.play("m+ b+(thinking) d(thinking) b- b+(text) d(text) b- m-(End) Rq-(ok)"),
+            "think+text" => {
+                self.play("m+ b+(thinking) d(thinking) b- b+(text) d(text) b- m-(End) Rq-(ok)")
+            }
             "calls" => {
                 self.token("m+");
                 for part in args {
-                    self.play(if part == "text" { "b+(text) d(text) b-" } else { "b+(toolcall) d(toolcall) b-" });
+                    self.play(if part == "text" {
+                        "b+(text) d(text) b-"
+                    } else {
+                        "b+(toolcall) d(toolcall) b-"
+                    });
                 }
                 self.play("m-(ToolUse) Rq-(ok)");
             }
@@ -313,10 +345,16 @@ impl Player {
             "prompt" => self.rig.user(&format!("text of {id}")),
             "blank" => self.rig.user("  \n\t "),
             "approve" | "decline" => {
-                let line = format!(r#"{{"cmd":"approve","approval_id":"{}","approved":{}}}"#, self.approval, kind == "approve");
+                let line = format!(
+                    r#"{{"cmd":"approve","approval_id":"{}","approved":{}}}"#,
+                    self.approval,
+                    kind == "approve"
+                );
                 self.rig.host(&line);
             }
-            "approve?" => self.rig.host(r#"{"cmd":"approve","approval_id":"never-issued","approved":true}"#),
+            "approve?" => self
+                .rig
+                .host(r#"{"cmd":"approve","approval_id":"never-issued","approved":true}"#),
             "abort" => self.rig.host(r#"{"cmd":"cancel"}"#),
             "reload" => self.rig.host(r#"{"cmd":"reload"}"#),
             "quit" => self.rig.host(r#"{"cmd":"quit"}"#),
@@ -335,7 +373,11 @@ impl Player {
                 self.approval = value["approval_id"].as_str().unwrap().to_owned();
             }
             if value["type"] == "message_done" && !self.text.is_empty() {
-                assert_eq!(value["text"].as_str(), Some(&*self.text), "the whole text of the step");
+                assert_eq!(
+                    value["text"].as_str(),
+                    Some(&*self.text),
+                    "the whole text of the step"
+                );
             }
         }
         self.labels.extend(labels(&lines));
@@ -344,7 +386,11 @@ impl Player {
             match output {
                 ServerOutput::Call(call) => {
                     self.silent = false;
-                    if let Command::Reply { reply: Err(ReplyFault::HostGone), .. } = call.command {
+                    if let Command::Reply {
+                        reply: Err(ReplyFault::HostGone),
+                        ..
+                    } = call.command
+                    {
                         self.declined += 1;
                         self.commands.insert(format!("h{}", self.declined), call.id);
                     } else if let Some(id) = id {
@@ -368,14 +414,27 @@ impl Player {
                 let reply = match second {
                     "Started" => Answer::Admitted(Admitted::Started),
                     "Local" => Answer::Admitted(Admitted::Local),
-                    "Cancelling" => Answer::Cancelling { hit: Hit::Turn(TurnId(1)), queued: vec![] },
-                    "Reloaded" => Answer::Reloaded { tools: 3, skills: 0, changes: vec!["tool zap added".into()] },
+                    "Cancelling" => Answer::Cancelling {
+                        hit: Hit::Turn(TurnId(1)),
+                        queued: vec![],
+                    },
+                    "Reloaded" => Answer::Reloaded {
+                        tools: 3,
+                        skills: 0,
+                        changes: vec!["tool zap added".into()],
+                    },
                     "Done" => Answer::Done,
                     other => panic!("no such reply: {other}"),
                 };
-                What::Replied { command: self.commands[first], reply: Ok(reply) }
+                What::Replied {
+                    command: self.commands[first],
+                    reply: Ok(reply),
+                }
             }
-            "Ap" => What::PromptApplied { prompt: self.prompts[first], turn: Some(TurnId(1)) },
+            "Ap" => What::PromptApplied {
+                prompt: self.prompts[first],
+                turn: Some(TurnId(1)),
+            },
             "M" => What::Message(match first {
                 "user" => message(Role::User, Origin::Host, "text"),
                 "note" => message(Role::Note, Origin::Harness, "note"),
@@ -385,14 +444,30 @@ impl Player {
                 }
                 other => panic!("no such message: {other}"),
             }),
-            "T+" => What::TurnStarted { turn: TurnId(1), cause: Cause::Prompt },
+            "T+" => What::TurnStarted {
+                turn: TurnId(1),
+                cause: Cause::Prompt,
+            },
             "T-" => turn_ended(end(first), false),
-            "S+" => What::StepStarted { step: StepId(1), number: 1 },
+            "S+" => What::StepStarted {
+                step: StepId(1),
+                number: 1,
+            },
             "S-" => What::StepEnded { step: StepId(1) },
-            "P-" => What::PromptEnded { prompt: self.prompts[first], end: end(second) },
+            "P-" => What::PromptEnded {
+                prompt: self.prompts[first],
+                end: end(second),
+            },
             "Set" => What::Settled,
-            "Cx" => What::Context { used: 1_000, window: 32_768, estimated: true },
-            "Rq" => What::RequestStarted { request: RequestId(1), attempt: 1 },
+            "Cx" => What::Context {
+                used: 1_000,
+                window: 32_768,
+                estimated: true,
+            },
+            "Rq" => What::RequestStarted {
+                request: RequestId(1),
+                attempt: 1,
+            },
             "Rq-" => match first {
                 "ok" => complete(),
                 "Failed" => request_ended(RequestOutcome::Failed(failure("backend returned 500"))),
@@ -402,7 +477,13 @@ impl Player {
             },
             "m+" => {
                 self.text.clear();
-                What::MessageStarted { message: MessageId(1), request: None, provider_id: None, model: None, usage: None }
+                What::MessageStarted {
+                    message: MessageId(1),
+                    request: None,
+                    provider_id: None,
+                    model: None,
+                    usage: None,
+                }
             }
             "m-" => {
                 let stop = match first {
@@ -415,23 +496,43 @@ impl Player {
                 };
                 message_ended(&self.text, stop, second != "void")
             }
-            "b+" => What::BlockStarted { message: MessageId(1), block: 0, head: BlockHead::Text },
+            "b+" => What::BlockStarted {
+                message: MessageId(1),
+                block: 0,
+                head: BlockHead::Text,
+            },
             "d" => {
                 let kind = match first {
                     "text" => Kind::Text,
                     "thinking" => Kind::Thinking,
                     _ => Kind::Input,
                 };
-                let text = if kind == Kind::Text { "piece “ü” " } else { "hm " };
+                let text = if kind == Kind::Text {
+                    "piece “ü” "
+                } else {
+                    "hm "
+                };
                 if kind == Kind::Text {
                     self.text.push_str(text);
                 }
-                What::Delta { message: MessageId(1), block: 0, kind, text: text.into() }
+                What::Delta {
+                    message: MessageId(1),
+                    block: 0,
+                    kind,
+                    text: text.into(),
+                }
             }
-            "b-" => What::BlockEnded { message: MessageId(1), block: 0, content: Block::Text(self.text.as_str().into()).into() },
+            "b-" => What::BlockEnded {
+                message: MessageId(1),
+                block: 0,
+                content: Block::Text(self.text.as_str().into()).into(),
+            },
             "t+" => tool_started(call(first), first, object(r#"{"path":"a"}"#)),
             "t-" => tool_ended(call(first), ToolOutcome::Ok, "done"),
-            "skip" => What::ToolSkipped { call: CallId(call(first)), why: SkipWhy::Cancelled },
+            "skip" => What::ToolSkipped {
+                call: CallId(call(first)),
+                why: SkipWhy::Cancelled,
+            },
             "diff" => What::FileChanged {
                 call: Some(CallId(call(first))),
                 path: "a".into(),
@@ -441,10 +542,16 @@ impl Player {
             },
             "A?" => {
                 self.asks += 1;
-                What::Asked { ask: AskId(self.asks), body: Ask::Permission(Box::new(permission(AskReason::Gate))) }
+                What::Asked {
+                    ask: AskId(self.asks),
+                    body: Ask::Permission(Box::new(permission(AskReason::Gate))),
+                }
             }
             "A!" => {
-                let answered = |allow| AskClose::Answered { by: Decider::Host, allow: Some(allow) };
+                let answered = |allow| AskClose::Answered {
+                    by: Decider::Host,
+                    allow: Some(allow),
+                };
                 let how = match first {
                     "approved" => answered(true),
                     "declined" if self.declined > 0 => AskClose::HostGone,
@@ -452,20 +559,47 @@ impl Player {
                     "cancelled" => AskClose::Cancelled,
                     other => panic!("no such close: {other}"),
                 };
-                What::AskClosed { ask: AskId(self.asks), how }
+                What::AskClosed {
+                    ask: AskId(self.asks),
+                    how,
+                }
             }
             "Dc" => What::Decided {
                 call: CallId(1),
-                verdict: Verdict { allow: true, by: Decider::Host, input: None, reason: None, risk: None, block: None },
+                verdict: Verdict {
+                    allow: true,
+                    by: Decider::Host,
+                    input: None,
+                    reason: None,
+                    risk: None,
+                    block: None,
+                },
             },
-            "Ry" => What::RetryScheduled { attempt: 2, max: 8, wait_us: Some(1_000_000), why: failure("backend returned 500") },
-            "Ry-" => What::RetryEnded { ok: first == "ok", why: None },
+            "Ry" => What::RetryScheduled {
+                attempt: 2,
+                max: 8,
+                wait_us: Some(1_000_000),
+                why: failure("backend returned 500"),
+            },
+            "Ry-" => What::RetryEnded {
+                ok: first == "ok",
+                why: None,
+            },
             "CR" => {
                 self.refusals += 1;
                 let (continuation, left) = (self.refusals - 1, 9 - self.refusals);
-                What::CompletionRefused { hook: "verify".into(), reason: "tests failing".into(), continuation, left }
+                What::CompletionRefused {
+                    hook: "verify".into(),
+                    reason: "tests failing".into(),
+                    continuation,
+                    left,
+                }
             }
-            "HF" => What::HookFailed { hook: "audit".into(), point: HookPoint::PostTool, detail: "exit 1".into() },
+            "HF" => What::HookFailed {
+                hook: "audit".into(),
+                point: HookPoint::PostTool,
+                detail: "exit 1".into(),
+            },
             "Changed" => {
                 self.changes += 1;
                 let mut info = info();
@@ -473,8 +607,16 @@ impl Player {
                 What::Changed(Box::new(info))
             }
             "C+" => {
-                let trigger = if first == "Auto" { Trigger::Auto } else { Trigger::Manual };
-                What::CompactionStarted { trigger, span: None, tokens: Some(900) }
+                let trigger = if first == "Auto" {
+                    Trigger::Auto
+                } else {
+                    Trigger::Manual
+                };
+                What::CompactionStarted {
+                    trigger,
+                    span: None,
+                    tokens: Some(900),
+                }
             }
             "C-" if first == "Ok" => What::CompactionEnded {
                 result: Ok(Compacted {
@@ -487,8 +629,12 @@ impl Player {
                     segment: None,
                 }),
             },
-            "C-" => What::CompactionEnded { result: Err(CompactionFault::Nothing("nothing to cut".into())) },
-            "Closed" => What::Closed { why: CloseWhy::Drained },
+            "C-" => What::CompactionEnded {
+                result: Err(CompactionFault::Nothing("nothing to cut".into())),
+            },
+            "Closed" => What::Closed {
+                why: CloseWhy::Drained,
+            },
             other => panic!("no such event: {other}"),
         }
     }
@@ -500,7 +646,9 @@ fn call(name: &str) -> u64 {
 
 fn end(name: &str) -> End {
     match name {
-        "Finished" => End::Finished { finish: Some("stop".into()) },
+        "Finished" => End::Finished {
+            finish: Some("stop".into()),
+        },
         "Local" => End::Local,
         "Cancelled" => End::Cancelled(CancelWhy::Host),
         "Failed" => End::Failed(failure("backend returned 500")),
@@ -537,9 +685,17 @@ fn l1_l2_l5_scenes_are_the_same_however_they_are_cut_and_drained() {
         player.play(events);
         let whole = player.rig.again(|bytes| vec![bytes.to_vec()], 1);
         for every in [0, 2, 7] {
-            assert_eq!(player.rig.again(|bytes| vec![bytes.to_vec()], every), whole, "scene: {name}, drained every {every}");
+            assert_eq!(
+                player.rig.again(|bytes| vec![bytes.to_vec()], every),
+                whole,
+                "scene: {name}, drained every {every}"
+            );
         }
         let bytewise = |bytes: &[u8]| bytes.chunks(1).map(<[u8]>::to_vec).collect();
-        assert_eq!(player.rig.again(bytewise, 1), whole, "scene: {name}, byte by byte");
+        assert_eq!(
+            player.rig.again(bytewise, 1),
+            whole,
+            "scene: {name}, byte by byte"
+        );
     }
 }

@@ -1,5 +1,10 @@
 //! L10: reading and writing are inverse, for every value and for every recorded line.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may fail"
+)]
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -17,8 +22,15 @@ fn number() -> impl Strategy<Value = u64> {
 }
 
 fn args() -> impl Strategy<Value = Raw<'static>> {
-    prop::sample::select(vec!["{}", "null", "[1,2]", r#"{"a":{"b":[1.50,-0,1e999,"\u00fc\n"]},"c":"}"}"#, "\"x\"", "12345678901234567890123"])
-        .prop_map(|text| scan_value(text.as_bytes(), &ScanRules::STRICT).unwrap())
+    prop::sample::select(vec![
+        "{}",
+        "null",
+        "[1,2]",
+        r#"{"a":{"b":[1.50,-0,1e999,"\u00fc\n"]},"c":"}"}"#,
+        "\"x\"",
+        "12345678901234567890123",
+    ])
+    .prop_map(|text| scan_value(text.as_bytes(), &ScanRules::STRICT).unwrap())
 }
 
 fn event() -> impl Strategy<Value = EventLine<'static>> {
@@ -27,50 +39,126 @@ fn event() -> impl Strategy<Value = EventLine<'static>> {
         text().prop_map(|text| EventLine::Token(Token { text })),
         text().prop_map(|text| EventLine::Thinking(Thinking { text })),
         text().prop_map(|text| EventLine::MessageDone(MessageDone { text })),
-        (number(), number())
-            .prop_map(|(used_tokens, context_tokens)| EventLine::Budget(Budget { used_tokens, context_tokens })),
-        (number(), number(), prop::option::of(number())).prop_map(|(prompt_tokens, completion_tokens, cached_tokens)| {
-            EventLine::Usage(Usage { prompt_tokens, completion_tokens, cached_tokens })
-        }),
-        (text(), text(), args())
-            .prop_map(|(call_id, name, args)| EventLine::ToolStart(ToolStart { call_id, name, args })),
-        (text(), any::<bool>(), text())
-            .prop_map(|(call_id, ok, output)| EventLine::ToolEnd(ToolEnd { call_id, ok, output })),
-        (text(), text()).prop_map(|(call_id, text)| EventLine::HarnessNote(HarnessNote { call_id, text })),
-        (number(), number(), text())
-            .prop_map(|(attempt, max_attempts, reason)| EventLine::Retry(Retry { attempt, max_attempts, reason })),
-        (text(), text(), text(), number(), number())
-            .prop_map(|(call_id, path, diff, added, removed)| EventLine::Diff(Diff { call_id, path, diff, added, removed })),
-        ([text(), text(), text(), text(), text(), text(), text()], words()).prop_map(
-            |([approval_id, name, summary, detail, reason, source_path, source_sha], env)| {
-                let env = Names(env);
-                EventLine::ApprovalRequest(ApprovalRequest {
-                    approval_id,
-                    name,
-                    summary,
-                    detail,
-                    reason,
-                    source_path,
-                    source_sha,
-                    env,
+        (number(), number()).prop_map(|(used_tokens, context_tokens)| EventLine::Budget(Budget {
+            used_tokens,
+            context_tokens
+        })),
+        (number(), number(), prop::option::of(number())).prop_map(
+            |(prompt_tokens, completion_tokens, cached_tokens)| {
+                EventLine::Usage(Usage {
+                    prompt_tokens,
+                    completion_tokens,
+                    cached_tokens,
                 })
             }
         ),
+        (text(), text(), args()).prop_map(|(call_id, name, args)| EventLine::ToolStart(
+            ToolStart {
+                call_id,
+                name,
+                args
+            }
+        )),
+        (text(), any::<bool>(), text()).prop_map(|(call_id, ok, output)| EventLine::ToolEnd(
+            ToolEnd {
+                call_id,
+                ok,
+                output
+            }
+        )),
         (text(), text())
-            .prop_map(|(approval_id, outcome)| EventLine::ApprovalSettled(ApprovalSettled { approval_id, outcome })),
-        (number(), number(), words())
-            .prop_map(|(tools, skills, changes)| EventLine::Refrozen(Refrozen { tools, skills, changes })),
+            .prop_map(|(call_id, text)| EventLine::HarnessNote(HarnessNote { call_id, text })),
+        (number(), number(), text()).prop_map(|(attempt, max_attempts, reason)| EventLine::Retry(
+            Retry {
+                attempt,
+                max_attempts,
+                reason
+            }
+        )),
+        (text(), text(), text(), number(), number()).prop_map(
+            |(call_id, path, diff, added, removed)| EventLine::Diff(Diff {
+                call_id,
+                path,
+                diff,
+                added,
+                removed
+            })
+        ),
+        (
+            [text(), text(), text(), text(), text(), text(), text()],
+            words()
+        )
+            .prop_map(
+                |(
+                    [
+                        approval_id,
+                        name,
+                        summary,
+                        detail,
+                        reason,
+                        source_path,
+                        source_sha,
+                    ],
+                    env,
+                )| {
+                    let env = Names(env);
+                    EventLine::ApprovalRequest(ApprovalRequest {
+                        approval_id,
+                        name,
+                        summary,
+                        detail,
+                        reason,
+                        source_path,
+                        source_sha,
+                        env,
+                    })
+                }
+            ),
+        (text(), text()).prop_map(|(approval_id, outcome)| EventLine::ApprovalSettled(
+            ApprovalSettled {
+                approval_id,
+                outcome
+            }
+        )),
+        (number(), number(), words()).prop_map(|(tools, skills, changes)| EventLine::Refrozen(
+            Refrozen {
+                tools,
+                skills,
+                changes
+            }
+        )),
         (number(), number()).prop_map(|(schema_tokens, budget_tokens)| {
-            EventLine::SchemasOverBudget(SchemasOverBudget { schema_tokens, budget_tokens })
+            EventLine::SchemasOverBudget(SchemasOverBudget {
+                schema_tokens,
+                budget_tokens,
+            })
         }),
-        (number(), number(), number()).prop_map(|(tokens_before, tokens_after, compacted_messages)| {
-            EventLine::Compacted(Compacted { tokens_before, tokens_after, compacted_messages })
-        }),
-        (text(), text(), text())
-            .prop_map(|(hook, event, detail)| EventLine::HookFailed(HookFailed { hook, event, detail })),
-        (text(), text(), number(), number()).prop_map(|(hook, reason, continuation, continuations_left)| {
-            EventLine::TurnRefused(TurnRefused { hook, reason, continuation, continuations_left })
-        }),
+        (number(), number(), number()).prop_map(
+            |(tokens_before, tokens_after, compacted_messages)| {
+                EventLine::Compacted(Compacted {
+                    tokens_before,
+                    tokens_after,
+                    compacted_messages,
+                })
+            }
+        ),
+        (text(), text(), text()).prop_map(|(hook, event, detail)| EventLine::HookFailed(
+            HookFailed {
+                hook,
+                event,
+                detail
+            }
+        )),
+        (text(), text(), number(), number()).prop_map(
+            |(hook, reason, continuation, continuations_left)| {
+                EventLine::TurnRefused(TurnRefused {
+                    hook,
+                    reason,
+                    continuation,
+                    continuations_left,
+                })
+            }
+        ),
         text().prop_map(|stop_reason| EventLine::Done(Done { stop_reason })),
         text().prop_map(|message| EventLine::Error(Error { message })),
     ]
@@ -97,13 +185,18 @@ fn agent_line() -> impl Strategy<Value = AgentLine<'static>> {
 fn host_line() -> impl Strategy<Value = HostLine<'static>> {
     prop_oneof![
         text().prop_map(|text| HostLine::User(User { text })),
-        (text(), any::<bool>())
-            .prop_map(|(approval_id, approved)| HostLine::Approve(Approve { approval_id, approved })),
+        (text(), any::<bool>()).prop_map(|(approval_id, approved)| HostLine::Approve(Approve {
+            approval_id,
+            approved
+        })),
         text().prop_map(|mode| HostLine::ApprovalMode(ApprovalMode { mode })),
         Just(HostLine::Reload),
         Just(HostLine::Cancel),
         Just(HostLine::Quit),
-        Just(HostLine::Unknown { cmd: "later".into(), line: r#"{"cmd":"later","x":[1]}"#.into() }),
+        Just(HostLine::Unknown {
+            cmd: "later".into(),
+            line: r#"{"cmd":"later","x":[1]}"#.into()
+        }),
     ]
 }
 
@@ -137,7 +230,10 @@ proptest! {
 
 /// The recordings of the project, and those of a larger collection where one is named.
 fn recordings() -> Vec<PathBuf> {
-    let mut folders = vec![PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/transcripts/openmax"))];
+    let mut folders = vec![PathBuf::from(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/fixtures/transcripts/openmax"
+    ))];
     if let Some(more) = std::env::var_os("TURNWIRE_FIXTURES") {
         folders.push(PathBuf::from(more).join("specs/transcripts/openmax"));
     }
@@ -158,7 +254,9 @@ fn l10_recorded_lines_read_and_write_back_equal_but_for_key_order() {
     for path in recordings() {
         for record in std::fs::read_to_string(&path).unwrap().lines() {
             let record: serde_json::Value = serde_json::from_str(record).unwrap();
-            let (Some(line), Some(dir)) = (record["line"].as_str(), record["dir"].as_str()) else { continue };
+            let (Some(line), Some(dir)) = (record["line"].as_str(), record["dir"].as_str()) else {
+                continue;
+            };
             let mut members = Members::new();
             let mut bytes = Vec::new();
             if dir == "out" {
@@ -188,12 +286,25 @@ fn l10_recorded_lines_read_and_write_back_equal_but_for_key_order() {
 fn om_12_readers_go_by_name() {
     let mut members = Members::new();
     let line = br#" {"text":"x","extra":null,"type":"token","session_id":"s"} "#;
-    let token = AgentLine::Event { session_id: "s".into(), event: EventLine::Token(Token { text: "x".into() }) };
+    let token = AgentLine::Event {
+        session_id: "s".into(),
+        event: EventLine::Token(Token { text: "x".into() }),
+    };
     assert_eq!(AgentLine::decode(line, &mut members), Ok(token));
     let line = br#"{"type":"usage","session_id":"s","prompt_tokens":1,"completion_tokens":2}"#;
-    let usage = EventLine::Usage(Usage { prompt_tokens: 1, completion_tokens: 2, cached_tokens: None });
+    let usage = EventLine::Usage(Usage {
+        prompt_tokens: 1,
+        completion_tokens: 2,
+        cached_tokens: None,
+    });
     let read = AgentLine::decode(line, &mut members).unwrap();
-    assert_eq!(read, AgentLine::Event { session_id: "s".into(), event: usage });
+    assert_eq!(
+        read,
+        AgentLine::Event {
+            session_id: "s".into(),
+            event: usage
+        }
+    );
 }
 
 #[test]
@@ -212,13 +323,25 @@ fn om_13_wrong_lines_are_faults_and_unknown_ones_are_values() {
         r#"{"type":"transcript","session_id":"s","messages":[{"role":"user"}],"truncated":false}"#,
     ] {
         let mut members = Members::new();
-        assert!(AgentLine::decode(line.as_bytes(), &mut members).is_err(), "{line}");
+        assert!(
+            AgentLine::decode(line.as_bytes(), &mut members).is_err(),
+            "{line}"
+        );
     }
     let mut members = Members::new();
     let unknown = AgentLine::decode(br#"{"type":"todo","x":1}"#, &mut members).unwrap();
-    assert_eq!(unknown, AgentLine::Unknown { kind: "todo".into(), line: r#"{"type":"todo","x":1}"#.into() });
+    assert_eq!(
+        unknown,
+        AgentLine::Unknown {
+            kind: "todo".into(),
+            line: r#"{"type":"todo","x":1}"#.into()
+        }
+    );
     let null = br#"{"type":"tool_start","session_id":"s","call_id":"c","name":"x","args":null}"#;
-    assert!(AgentLine::decode(null, &mut members).is_ok(), "an older wire says null");
+    assert!(
+        AgentLine::decode(null, &mut members).is_ok(),
+        "an older wire says null"
+    );
 }
 
 #[test]
@@ -226,9 +349,25 @@ fn every_event_type_of_the_contract_is_in_the_table() {
     assert_eq!(
         EventLine::TYPES,
         [
-            "token", "thinking", "message_done", "budget", "usage", "tool_start", "tool_end", "harness_note", "retry", "diff",
-            "approval_request", "approval_settled", "refrozen", "schemas_over_budget", "compacted", "hook_failed",
-            "turn_refused", "done", "error"
+            "token",
+            "thinking",
+            "message_done",
+            "budget",
+            "usage",
+            "tool_start",
+            "tool_end",
+            "harness_note",
+            "retry",
+            "diff",
+            "approval_request",
+            "approval_settled",
+            "refrozen",
+            "schemas_over_budget",
+            "compacted",
+            "hook_failed",
+            "turn_refused",
+            "done",
+            "error"
         ]
     );
 }

@@ -1,7 +1,12 @@
 //! What the openmax tests share: a Server with its driver's work done by hand, and neutral events that are quick to
 //! write. Every input is kept, so that a run can be played again, drained and cut in other ways.
 #![allow(dead_code, reason = "each test file uses its own part")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may fail"
+)]
 
 use std::sync::Arc;
 
@@ -26,7 +31,12 @@ pub enum Told {
     End,
     Signal(Signal),
     Event(Event),
-    Delta { at: Now, message: u64, kind: Kind, text: String },
+    Delta {
+        at: Now,
+        message: u64,
+        kind: Kind,
+        text: String,
+    },
     Extra(Extra),
     Woken(Now),
 }
@@ -53,7 +63,10 @@ impl Rig {
         Rig {
             server: Server::new(config.clone()),
             splitter: LineSplitter::new(Openmax::host_line_rules()),
-            now: Now { mono_us: 1_000, unix_ms: 1_700_000_000_000 },
+            now: Now {
+                mono_us: 1_000,
+                unix_ms: 1_700_000_000_000,
+            },
             told: Vec::new(),
             out: Vec::new(),
             config,
@@ -98,10 +111,22 @@ impl Rig {
                 self.now = event.at;
                 self.server.handle_event(event);
             }
-            Told::Delta { at, message, kind, text } => {
+            Told::Delta {
+                at,
+                message,
+                kind,
+                text,
+            } => {
                 self.now = *at;
                 let message = MessageId(*message);
-                self.server.handle_delta(&DeltaRef { at: *at, run: RunId::MAIN, message, block: 0, kind: *kind, text });
+                self.server.handle_delta(&DeltaRef {
+                    at: *at,
+                    run: RunId::MAIN,
+                    message,
+                    block: 0,
+                    kind: *kind,
+                    text,
+                });
             }
             Told::Extra(extra) => self.server.handle_extra(extra.clone(), self.now),
             Told::Woken(now) => {
@@ -133,7 +158,9 @@ impl Rig {
         let mut rig = Rig::new(self.config.clone());
         for (index, told) in self.told.iter().enumerate() {
             match told {
-                Told::Bytes(bytes) => cut(bytes).into_iter().for_each(|piece| rig.put(&Told::Bytes(piece))),
+                Told::Bytes(bytes) => cut(bytes)
+                    .into_iter()
+                    .for_each(|piece| rig.put(&Told::Bytes(piece))),
                 other => rig.put(other),
             }
             if every > 0 && index % every == 0 {
@@ -162,12 +189,25 @@ impl Rig {
     }
 
     pub fn event_in(&mut self, run: RunId, what: What) {
-        let at = Now { mono_us: self.now.mono_us + 1, ..self.now };
-        self.tell(Told::Event(Event { at, run, seen: Seen::Real, what }));
+        let at = Now {
+            mono_us: self.now.mono_us + 1,
+            ..self.now
+        };
+        self.tell(Told::Event(Event {
+            at,
+            run,
+            seen: Seen::Real,
+            what,
+        }));
     }
 
     pub fn delta(&mut self, kind: Kind, text: &str) {
-        self.tell(Told::Delta { at: self.now, message: 1, kind, text: text.into() });
+        self.tell(Told::Delta {
+            at: self.now,
+            message: 1,
+            kind,
+            text: text.into(),
+        });
     }
 
     /// Time passes; the Server is woken when it asked for it.
@@ -175,7 +215,10 @@ impl Rig {
         let end = self.now.mono_us + us;
         while let Some(due) = self.server.poll_timeout().filter(|due| due.at_us <= end) {
             let at = due.at_us.max(self.now.mono_us);
-            self.tell(Told::Woken(Now { mono_us: at, ..self.now }));
+            self.tell(Told::Woken(Now {
+                mono_us: at,
+                ..self.now
+            }));
             if let Some(next) = self.server.poll_timeout() {
                 assert!(next.at_us > at, "L4: a deadline that spins: {next:?}");
             }
@@ -242,18 +285,33 @@ impl Rig {
     pub fn turn(&mut self) -> PromptId {
         self.user("go");
         let call = self.call();
-        let Command::Prompt(prompt) = &call.command else { panic!("{call:?}") };
+        let Command::Prompt(prompt) = &call.command else {
+            panic!("{call:?}")
+        };
         let id = prompt.id;
         self.reply(call.id, Ok(Answer::Admitted(Admitted::Started)));
-        self.event(What::TurnStarted { turn: TurnId(1), cause: Cause::Prompt });
+        self.event(What::TurnStarted {
+            turn: TurnId(1),
+            cause: Cause::Prompt,
+        });
         self.step();
         id
     }
 
     pub fn step(&mut self) {
-        self.event(What::StepStarted { step: StepId(1), number: 1 });
-        self.event(What::Context { used: 1_000, window: 32_768, estimated: true });
-        self.event(What::RequestStarted { request: RequestId(1), attempt: 1 });
+        self.event(What::StepStarted {
+            step: StepId(1),
+            number: 1,
+        });
+        self.event(What::Context {
+            used: 1_000,
+            window: 32_768,
+            estimated: true,
+        });
+        self.event(What::RequestStarted {
+            request: RequestId(1),
+            attempt: 1,
+        });
     }
 
     pub fn end(&mut self, prompt: PromptId, end: End) {
@@ -278,15 +336,31 @@ pub fn labels(lines: &[String]) -> Vec<String> {
     let mut labels: Vec<String> = Vec::new();
     for line in lines {
         let mut members = Members::new();
-        let line = AgentLine::decode(line.as_bytes(), &mut members).unwrap_or_else(|fault| panic!("{line}: {fault:?}"));
+        let line = AgentLine::decode(line.as_bytes(), &mut members)
+            .unwrap_or_else(|fault| panic!("{line}: {fault:?}"));
         let label = match &line {
-            AgentLine::Event { event: EventLine::Done(done), .. } => format!("done({})", done.stop_reason),
-            AgentLine::Event { event: EventLine::ToolStart(tool), .. } => format!("tool_start({})", tool.call_id),
-            AgentLine::Event { event: EventLine::ToolEnd(tool), .. } => format!("tool_end({})", tool.call_id),
-            AgentLine::Event { event: EventLine::ApprovalSettled(settled), .. } => {
+            AgentLine::Event {
+                event: EventLine::Done(done),
+                ..
+            } => format!("done({})", done.stop_reason),
+            AgentLine::Event {
+                event: EventLine::ToolStart(tool),
+                ..
+            } => format!("tool_start({})", tool.call_id),
+            AgentLine::Event {
+                event: EventLine::ToolEnd(tool),
+                ..
+            } => format!("tool_end({})", tool.call_id),
+            AgentLine::Event {
+                event: EventLine::ApprovalSettled(settled),
+                ..
+            } => {
                 format!("approval_settled({})", settled.outcome)
             }
-            AgentLine::Event { event: EventLine::Token(_) | EventLine::Thinking(_), .. } => format!("{}*", line.kind()),
+            AgentLine::Event {
+                event: EventLine::Token(_) | EventLine::Thinking(_),
+                ..
+            } => format!("{}*", line.kind()),
             _ => line.kind().to_owned(),
         };
         if !(label.ends_with('*') && labels.last() == Some(&label)) {
@@ -336,39 +410,96 @@ pub fn info() -> SessionInfo {
 }
 
 pub fn model() -> ModelRef {
-    ModelRef { provider: None, model: "m-1".into() }
+    ModelRef {
+        provider: None,
+        model: "m-1".into(),
+    }
 }
 
 pub fn failure(text: &str) -> Failure {
-    Failure { kind: FailureKind::Server, status: Some(500), retryable: false, text: text.into() }
+    Failure {
+        kind: FailureKind::Server,
+        status: Some(500),
+        retryable: false,
+        text: text.into(),
+    }
 }
 
 pub fn message(role: Role, origin: Origin, text: &str) -> Arc<Message> {
-    let content = if text.is_empty() { vec![] } else { vec![Arc::new(Block::Text(text.into()))] };
-    Arc::new(Message { id: MessageId(1), role, content, origin, prompt: None, about: None, at_ms: 0, details: None })
+    let content = if text.is_empty() {
+        vec![]
+    } else {
+        vec![Arc::new(Block::Text(text.into()))]
+    };
+    Arc::new(Message {
+        id: MessageId(1),
+        role,
+        content,
+        origin,
+        prompt: None,
+        about: None,
+        at_ms: 0,
+        details: None,
+    })
 }
 
 pub fn usage() -> Usage {
-    Usage { input: Some(100), cache_read: None, cache_write: None, output: Some(20), reasoning: None }
+    Usage {
+        input: Some(100),
+        cache_read: None,
+        cache_write: None,
+        output: Some(20),
+        reasoning: None,
+    }
 }
 
 pub fn request_ended(outcome: RequestOutcome) -> What {
     let usage = matches!(outcome, RequestOutcome::Complete { .. }).then(usage);
-    What::RequestEnded { request: RequestId(1), outcome, model: model(), usage, cost: Cost::NotSaid, api_us: 1 }
+    What::RequestEnded {
+        request: RequestId(1),
+        outcome,
+        model: model(),
+        usage,
+        cost: Cost::NotSaid,
+        api_us: 1,
+    }
 }
 
 pub fn complete() -> What {
-    request_ended(RequestOutcome::Complete { finish: "stop".into() })
+    request_ended(RequestOutcome::Complete {
+        finish: "stop".into(),
+    })
 }
 
 pub fn message_ended(text: &str, stop: Stop, kept: bool) -> What {
-    What::MessageEnded { message: message(Role::Assistant, Origin::Host, text), stop, kept, calls: CallList::Complete }
+    What::MessageEnded {
+        message: message(Role::Assistant, Origin::Host, text),
+        stop,
+        kept,
+        calls: CallList::Complete,
+    }
 }
 
 pub fn turn_ended(end: End, background: bool) -> What {
-    let report = TurnReport { wall_us: 1, api_us: None, requests: None, by_model: vec![], denials: vec![] };
-    let pending = Pending { queued: 0, background, resumes: false };
-    What::TurnEnded { turn: TurnId(1), end, answer: None, report: Box::new(report), pending }
+    let report = TurnReport {
+        wall_us: 1,
+        api_us: None,
+        requests: None,
+        by_model: vec![],
+        denials: vec![],
+    };
+    let pending = Pending {
+        queued: 0,
+        background,
+        resumes: false,
+    };
+    What::TurnEnded {
+        turn: TurnId(1),
+        end,
+        answer: None,
+        report: Box::new(report),
+        pending,
+    }
 }
 
 pub fn tool_started(call: u64, provider_id: &str, input: ToolInput) -> What {
@@ -377,13 +508,21 @@ pub fn tool_started(call: u64, provider_id: &str, input: ToolInput) -> What {
         provider_id: Some(provider_id.into()),
         name: "write_file".into(),
         input: Some(input),
-        cause: ToolCause::Model { message: MessageId(1), block: 0 },
+        cause: ToolCause::Model {
+            message: MessageId(1),
+            block: 0,
+        },
         side_effect: SideEffect::Write,
     }
 }
 
 pub fn tool_ended(call: u64, outcome: ToolOutcome, text: &str) -> What {
-    What::ToolEnded { call: CallId(call), outcome, content: vec![Block::Text(text.into())], show: None }
+    What::ToolEnded {
+        call: CallId(call),
+        outcome,
+        content: vec![Block::Text(text.into())],
+        show: None,
+    }
 }
 
 pub fn permission(reason: AskReason) -> PermissionAsk {
@@ -426,7 +565,11 @@ pub fn case(id: &str) -> Case {
     let value: serde_json::Value = text
         .lines()
         .map(|line| serde_json::from_str(line).expect("a case is JSON"))
-        .find(|case: &serde_json::Value| case["id"].as_str().is_some_and(|found| found.starts_with(id)))
+        .find(|case: &serde_json::Value| {
+            case["id"]
+                .as_str()
+                .is_some_and(|found| found.starts_with(id))
+        })
         .expect("the case exists");
     let bytes = if let Some(text) = value["input"].as_str() {
         text.as_bytes().to_vec()
@@ -436,7 +579,9 @@ pub fn case(id: &str) -> Case {
         let parts = value["input_parts"].as_array().into_iter().flatten();
         parts
             .map(|part| match part["repeat"].as_str() {
-                Some(text) => text.repeat(usize::try_from(part["times"].as_u64().unwrap()).unwrap()),
+                Some(text) => {
+                    text.repeat(usize::try_from(part["times"].as_u64().unwrap()).unwrap())
+                }
                 None => part["text"].as_str().unwrap().to_owned(),
             })
             .collect::<String>()
@@ -454,7 +599,10 @@ fn base64(text: &str) -> Vec<u8> {
         .collect();
     let mut bytes = Vec::new();
     for group in digits.chunks(4) {
-        let word = group.iter().enumerate().fold(0, |word, (index, digit)| word | (digit << (18 - 6 * index)));
+        let word = group
+            .iter()
+            .enumerate()
+            .fold(0, |word, (index, digit)| word | (digit << (18 - 6 * index)));
         let made = word.to_be_bytes();
         bytes.extend_from_slice(&made[1..group.len()]);
     }

@@ -63,7 +63,7 @@ struct Step {
     begun: bool,
     budget: bool,
     message_done: bool,
-    /// A token was written: no `retry` may follow.
+    /// A token was written since the last `budget`: no `retry` may follow.
     text: bool,
 }
 
@@ -266,7 +266,10 @@ impl Turns {
     }
 
     pub(super) fn turn_started(&mut self, out: &mut Outbox<Openmax>) {
-        self.step = Step::default();
+        self.step = Step {
+            text: self.step.text,
+            ..Step::default()
+        };
         self.attempt = Attempt::default();
         self.pending = false;
         if self.own.is_none() {
@@ -284,6 +287,7 @@ impl Turns {
         self.write_reply(out);
         self.step = Step {
             begun: true,
+            text: self.step.text,
             ..Step::default()
         };
     }
@@ -296,6 +300,7 @@ impl Turns {
             return;
         }
         self.step.budget = true;
+        self.step.text = false;
         if let Schemas::Waiting(line) = &self.schemas {
             self.printer.event(line, out);
             self.schemas = Schemas::Said;
