@@ -1,1 +1,567 @@
-//! session.
+//! The agent: one session as a pure state machine.
+//!
+//! It is told ([`Agent::handle`]) and asked ([`Agent::poll_output`], [`Agent::poll_timeout`]), it never waits and
+//! knows no protocol, clock or disk. A turn is in one phase at a time, and what only a phase needs lives in it; beside
+//! it are the queues of prompts, the open questions to the host, and the table of effects that the driver hasn't
+//! settled yet. Every choice between behaviours is a field of [`SessionConfig`].
+//!
+//! What is promised whatever comes in: each command is answered once, each admitted prompt ends once, each turn,
+//! step, request, message, call and question that starts ends exactly once, in this order; text that was shown is
+//! never retried; a call of a reply without a completion signal never runs; a cancel ends the turn within the same
+//! input or waits for one bounded write. `Err` from `handle` means that the embedder called wrongly.
+//!
+//! Prompt ids must grow: an id that isn't above the last admitted one is a duplicate. Nothing is remembered of
+//! settled questions and prompts, so a session's memory is bounded by its limits and its history.
+//!
+//! Compaction, goals, jobs, shells, nested runs, rewind and changes of session are refused as unsupported.
+
+mod args;
+mod ask;
+mod cancel;
+mod close;
+mod commands;
+pub mod config;
+mod effects;
+mod estimate;
+mod hooks;
+mod ids;
+mod phase;
+mod queue;
+mod retry;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod timers;
+mod tools;
+mod turn;
+
+use alloc::{
+    boxed::Box,
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    string::String,
+    sync::Arc,
+    vec::Vec,
+};
+
+pub use config::SessionConfig;
+
+use ask::{AskFor, OpenAsk};
+use close::Closing;
+use commands::Owed;
+use config::ModelConfig;
+use effects::{Effects, State};
+use estimate::Estimate;
+use ids::{Ids, Random};
+use phase::{Gate, Phase, Save};
+use queue::{out::Out, prompts::Prompts};
+use timers::{First, Name, Timer};
+
+use crate::vocab::{
+    Agent, AskId, Block, CallId, CheckpointId, CommandId, Due, Effect, EffectBody, Failure,
+    FailureKind, HookId, HookSpec, Input, JobUpdate, Level, Message, Misuse, ModelRef,
+    ModelRequest, Now, Output, PromptId, RunId, SessionInfo, Signal, Text, ToolInput, ToolSpec,
+    ToolUpdate, What, WriteBody, WriteId,
+};
+
+/// Marks the hook timer of a question to the host, so that its number isn't taken for a hook's.
+const HOST_HOOK: u64 = 1 << 63;
+
+/// One session. See the [module](self).
+pub struct Session {
+    config: SessionConfig,
+    /// The facts that `Opened` and `Changed` say; without the history.
+    info: Box<SessionInfo>,
+    model: ModelConfig,
+    thinking_budget: Option<u64>,
+    now: Now,
+    phase: Phase,
+    closing: Closing,
+    last_signal: Option<Signal>,
+    out: Out,
+    ids: Ids,
+    random: Random,
+    effects: Effects,
+    asks: BTreeMap<AskId, OpenAsk>,
+    hooks: BTreeMap<HookId, hooks::Run>,
+    prompts: Prompts,
+    /// Pending prompts wait for the next prompt or Promote, after a cancel that kept them.
+    held: bool,
+    /// Something happened since `Settled`.
+    active: bool,
+    /// The highest prompt id that was admitted.
+    seen: Option<PromptId>,
+    owed: VecDeque<Owed>,
+    reloading: Option<CommandId>,
+    history: Vec<Arc<Message>>,
+    estimate: Estimate,
+    /// Text of the open text or thinking block, reused for ever.
+    text: String,
+    /// Provider ids of calls in the history.
+    provider_ids: BTreeSet<Text>,
+    /// What a host offers, beside the driver's own.
+    offered: Vec<ToolSpec>,
+    offered_hooks: Vec<HookSpec>,
+    /// All tools, by which calls are judged.
+    tools: Vec<Arc<ToolSpec>>,
+    /// The tools that the model is shown.
+    visible: Arc<[ToolSpec]>,
+    /// Running calls that want to reach a host of the network, one each.
+    network: Vec<(CallId, Text)>,
+    /// The checkpoint that is being made.
+    checkpoint: Option<CheckpointId>,
+}
+
+impl Session {
+    /// A session, with `Opened` queued.
+    ///
+    /// `info` tells its name, place and history; its model, settings and tools are those of the configuration. The
+    /// history is what an earlier session of the same name remembered; a call in it without a result is given one
+    /// that says so (S-31).
+    pub fn new(config: SessionConfig, mut info: Box<SessionInfo>, now: Now) -> Session {
+        let history = paired(core::mem::take(&mut info.history));
+        info.settings = Box::new(config.settings.clone());
+        info.model = ModelRef {
+            provider: config.model.provider.clone(),
+            model: config.model.name.clone(),
+        };
+        let message = history
+            .iter()
+            .map(|message| message.id.0)
+            .max()
+            .unwrap_or(0);
+        let call = history
+            .iter()
+            .flat_map(|message| message.calls())
+            .map(|call| call.0)
+            .max()
+            .unwrap_or(0);
+        let mut session = Session {
+            model: config.model.clone(),
+            thinking_budget: config.model.thinking_budget,
+            random: Random::new(&config.seed),
+            config,
+            info,
+            now,
+            phase: Phase::Idle,
+            closing: Closing::Open,
+            last_signal: None,
+            out: Out::default(),
+            ids: Ids::after(message, call),
+            effects: Effects::default(),
+            asks: BTreeMap::new(),
+            hooks: BTreeMap::new(),
+            prompts: Prompts::default(),
+            held: false,
+            active: false,
+            seen: None,
+            owed: VecDeque::new(),
+            reloading: None,
+            history: Vec::new(),
+            estimate: Estimate::default(),
+            text: String::new(),
+            provider_ids: BTreeSet::new(),
+            offered: Vec::new(),
+            offered_hooks: Vec::new(),
+            tools: Vec::new(),
+            visible: Arc::from(Vec::new()),
+            network: Vec::new(),
+            checkpoint: None,
+        };
+        for message in history {
+            for block in &message.content {
+                if let Block::ToolUse {
+                    provider_id: Some(id),
+                    ..
+                } = block.as_ref()
+                {
+                    session.provider_ids.insert(id.clone());
+                }
+            }
+            session.remember(message);
+        }
+        session.tools_changed();
+        let mut opened = session.info.clone();
+        opened.history.clone_from(&session.history);
+        session.say(What::Opened(opened));
+        session
+    }
+
+    /// The history as the next request would send it.
+    pub fn history(&self) -> &[Arc<Message>] {
+        &self.history
+    }
+
+    fn say(&mut self, what: What) {
+        self.out.event(self.now, what);
+    }
+
+    fn notice(&mut self, level: Level, code: &str, text: &str) {
+        self.say(What::Notice {
+            level,
+            code: Some(code.into()),
+            text: text.into(),
+        });
+    }
+
+    fn warn(&mut self, code: &str, text: &str) {
+        self.notice(Level::Warning, code, text);
+    }
+
+    /// A message enters the history. One without content would only confuse a provider.
+    fn remember(&mut self, message: Arc<Message>) {
+        if !message.content.is_empty() {
+            self.estimate
+                .add_blocks(message.content.iter().map(Arc::as_ref));
+            self.history.push(message);
+        }
+    }
+
+    /// Whether new effects may begin: not while too many stopped ones aren't settled.
+    fn has_room(&self) -> bool {
+        self.effects.stopped() < self.config.limits.stopped_effects
+    }
+
+    fn tool_named(&self, name: &str) -> Option<Arc<ToolSpec>> {
+        self.tools
+            .iter()
+            .find(|tool| tool.name.as_ref() == name)
+            .cloned()
+    }
+
+    /// The driver's or the host's tools changed: they count from the next request.
+    fn tools_changed(&mut self) {
+        let own = self.config.tools.iter();
+        let offered = self
+            .offered
+            .iter()
+            .filter(|tool| self.config.tools.iter().all(|own| own.name != tool.name));
+        let all: Vec<&ToolSpec> = own.chain(offered).collect();
+        self.tools = all
+            .iter()
+            .map(|tool| Arc::new(ToolSpec::clone(tool)))
+            .collect();
+        self.visible = all
+            .iter()
+            .filter(|tool| !tool.hidden)
+            .map(|tool| ToolSpec::clone(tool))
+            .collect();
+        self.info.tools = self.visible.iter().map(|tool| tool.name.clone()).collect();
+        self.estimate
+            .set_fixed(self.config.system.as_deref(), &self.visible);
+    }
+
+    fn model_named(&self, name: &str) -> Option<&ModelConfig> {
+        core::iter::once(&self.config.model)
+            .chain(&self.config.models)
+            .find(|model| model.name.as_ref() == name)
+    }
+
+    fn model_ref(&self) -> ModelRef {
+        ModelRef {
+            provider: self.model.provider.clone(),
+            model: self.model.name.clone(),
+        }
+    }
+
+    /// `None`: the model at the start.
+    fn set_model(&mut self, name: Option<Text>) {
+        let model = match name {
+            None => self.config.model.clone(),
+            Some(name) => match self.model_named(&name) {
+                Some(model) => model.clone(),
+                None => ModelConfig {
+                    name,
+                    ..self.config.model.clone()
+                },
+            },
+        };
+        self.model = model;
+        self.info.model = self.model_ref();
+        self.estimate.forget_reported();
+    }
+
+    /// Looks for misuse and takes the settlement, before anything changes (S-04).
+    fn check(&mut self, input: &Input<'_>) -> Result<State, Misuse> {
+        if input.is_bulk() && self.out.bytes() > self.config.limits.hard_bytes {
+            return Err(Misuse::OverHardLimit);
+        }
+        let effects = &mut self.effects;
+        match input {
+            Input::Model { request, chunk } if chunk.settles() => effects.models.settle(request.0),
+            Input::Model { request, .. } => effects.models.look(request.0),
+            Input::Tool { call, update } => match update {
+                ToolUpdate::Progress(_)
+                | ToolUpdate::NeedsNetwork { .. }
+                | ToolUpdate::FileChanged { .. } => effects.tools.look(call.0),
+                ToolUpdate::Snapshotted { .. } => effects.snapshots.settle(call.0),
+                ToolUpdate::Detached(_) => effects.tools.settle(call.0),
+                // A snapshot that failed ends its call before it ran.
+                ToolUpdate::Done { .. } => effects
+                    .tools
+                    .settle(call.0)
+                    .or_else(|misuse| effects.snapshots.settle(call.0).map_err(|_| misuse)),
+            },
+            Input::Hook { hook, .. } => effects.hooks.settle(hook.0),
+            Input::Store { write, .. } => effects.writes.settle(write.0),
+            Input::Reloaded { command, .. } => effects.reloads.settle(command.0),
+            Input::Job {
+                job,
+                update: JobUpdate::Ended(_),
+            } => effects.jobs.settle(job.0),
+            Input::Job {
+                job,
+                update: JobUpdate::Output(_),
+            } => effects.jobs.look(job.0),
+            // Effects that this session never asks for.
+            Input::Run { .. }
+            | Input::Shell { .. }
+            | Input::Opened { .. }
+            | Input::Restored { .. } => Err(Misuse::NeverIssued),
+            Input::Call(_) | Input::DriverTools { .. } | Input::Fault { .. } | Input::Woken => {
+                Ok(State::Live)
+            }
+        }
+    }
+
+    /// The timer that is due first.
+    fn first_timer(&self) -> Option<Timer> {
+        let mut first = First::default();
+        match &self.phase {
+            Phase::Saving(
+                _,
+                Save {
+                    gate: Gate::End { flush_at_us, .. },
+                    ..
+                },
+            ) => {
+                first.see(Name::Flush, 0, Some(*flush_at_us));
+            }
+            Phase::Backoff(_, backoff) => first.see(Name::Backoff, 0, Some(backoff.at_us)),
+            Phase::Requesting(_, attempt) | Phase::Streaming(_, attempt, _) => {
+                first.see(Name::Stall, 0, attempt.stall_at_us);
+            }
+            Phase::Tools(_, batch) => {
+                for (call, deadline_us) in batch.running() {
+                    first.see(Name::Tool, call.0, deadline_us);
+                }
+            }
+            Phase::Closed => return None,
+            Phase::Idle
+            | Phase::Admitting(..)
+            | Phase::Waiting(_)
+            | Phase::Saving(
+                _,
+                Save {
+                    gate: Gate::Step | Gate::Refusal { .. },
+                    ..
+                },
+            )
+            | Phase::Checking(..) => {}
+        }
+        for (ask, open) in &self.asks {
+            first.see(Name::Approval, ask.0, open.deadline_us);
+            if let AskFor::Hook(run) = &open.what {
+                first.see(Name::Hook, ask.0 | HOST_HOOK, run.deadline_us);
+            }
+        }
+        for (hook, run) in &self.hooks {
+            first.see(Name::Hook, hook.0, run.deadline_us);
+        }
+        first.see(Name::Drain, 0, self.closing.drain_at_us());
+        first.get()
+    }
+
+    fn fire(&mut self, timer: Timer) {
+        match timer.name {
+            Name::Flush => self.flush_over(),
+            Name::Backoff => self.backed_off(),
+            Name::Stall => self.stalled(),
+            Name::Approval => self.approval_timed_out(AskId(timer.id)),
+            Name::Hook if timer.id & HOST_HOOK != 0 => {
+                self.host_hook_timed_out(AskId(timer.id & !HOST_HOOK))
+            }
+            Name::Hook => self.hook_timed_out(HookId(timer.id)),
+            Name::Tool => self.tool_timed_out(CallId(timer.id)),
+            Name::Drain => self.close_now(),
+        }
+        self.idle();
+    }
+
+    /// Fires the timers whose deadline is before a moment, one after the other. Those that they arm begin now, so
+    /// each is fired at most once.
+    fn fire_before(&mut self, before_us: u64) {
+        while let Some(timer) = self.first_timer().filter(|timer| timer.at_us < before_us) {
+            self.fire(timer);
+        }
+    }
+
+    fn settled(&mut self, input: Input<'_>) {
+        match input {
+            Input::Call(call) => self.command(call),
+            Input::Model { chunk, .. } => self.model_chunk(chunk),
+            Input::Tool { call, update } => self.tool_update(call, update),
+            Input::Hook { hook, outcome } => self.hook_settled(hook, outcome),
+            Input::Store { write, ok } => {
+                if !self.setting_stored(write, &ok) {
+                    self.stored(write, ok);
+                }
+            }
+            Input::Reloaded { command, outcome } => self.reloaded(command, outcome),
+            Input::DriverTools { tools, mcp } => {
+                self.config.tools = tools;
+                self.info.mcp = mcp;
+                self.tools_changed();
+                self.say_changed();
+            }
+            Input::Fault { detail } => self.fault(detail),
+            Input::Woken => {}
+            Input::Job { .. }
+            | Input::Run { .. }
+            | Input::Shell { .. }
+            | Input::Opened { .. }
+            | Input::Restored { .. } => {}
+        }
+    }
+
+    fn write_body(&self, write: WriteId) -> Option<WriteBody<'_>> {
+        if let Phase::Saving(_, save) = &self.phase
+            && save.write == write
+        {
+            return Some(match &save.gate {
+                Gate::Step => WriteBody::Prompt(&save.messages),
+                Gate::End { .. } => WriteBody::Turn(&save.messages),
+                Gate::Refusal { message, .. } => WriteBody::Refusal(message),
+            });
+        }
+        self.owed.iter().find_map(|owed| match &owed.what {
+            commands::OwedFor::Setting {
+                write: waits,
+                setting,
+            } if *waits == write => Some(WriteBody::Setting(setting)),
+            commands::OwedFor::Setting { .. }
+            | commands::OwedFor::Reload
+            | commands::OwedFor::Barrier => None,
+        })
+    }
+
+    fn call_body(&self, call: CallId) -> Option<EffectBody<'_>> {
+        let tool = self.phase.batch()?.get(call)?;
+        match &tool.input {
+            ToolInput::Object(input) => Some(EffectBody::Tool {
+                call,
+                name: &tool.name,
+                input,
+            }),
+            ToolInput::Unparsed(_) => None,
+        }
+    }
+}
+
+impl Agent for Session {
+    fn handle(&mut self, input: Input<'_>, now: Now) -> Result<(), Misuse> {
+        if now.mono_us < self.now.mono_us {
+            return Err(Misuse::TimeWentBack);
+        }
+        let state = self.check(&input)?;
+        self.now = now;
+        if let Phase::Closed = self.phase {
+            return Ok(());
+        }
+        self.fire_before(now.mono_us);
+        if let Input::Woken = input {
+            self.fire_before(now.mono_us.saturating_add(1));
+        } else if state == State::Live {
+            self.settled(input);
+        }
+        if !matches!(self.phase, Phase::Streaming(..)) {
+            self.boundary_again();
+            self.idle();
+        }
+        Ok(())
+    }
+
+    fn poll_output(&mut self) -> Option<Output<'_>> {
+        self.out.poll()
+    }
+
+    fn poll_timeout(&self) -> Option<Due> {
+        if !self.out.is_empty() {
+            return Some(Due {
+                at_us: self.now.mono_us,
+                why: "output",
+            });
+        }
+        self.first_timer().map(Timer::due)
+    }
+
+    fn wants_input(&self) -> bool {
+        self.out.bytes() <= self.config.limits.control_bytes
+    }
+
+    fn wants_bulk(&self) -> bool {
+        self.out.bytes() <= self.config.limits.soft_bytes
+    }
+
+    fn body(&self, run: RunId, effect: &Effect) -> Option<EffectBody<'_>> {
+        if run != RunId::MAIN {
+            return None;
+        }
+        match effect {
+            Effect::StartModel(request) => {
+                let attempt = self
+                    .phase
+                    .attempt()
+                    .filter(|attempt| attempt.request == *request)?;
+                let sent = &attempt.sent;
+                Some(EffectBody::Model(ModelRequest {
+                    model: &sent.model.model,
+                    system: self.config.system.as_deref(),
+                    messages: self.history.get(..sent.messages)?,
+                    tools: &sent.tools,
+                    max_output: sent.max_output,
+                    thinking: sent.thinking.as_deref(),
+                    thinking_budget: sent.thinking_budget,
+                }))
+            }
+            Effect::RunTool { call } | Effect::Snapshot { call, .. } => self.call_body(*call),
+            Effect::RunHook { hook } => {
+                let run = self.hooks.get(hook)?;
+                let facts = self.hook_facts(run.owner);
+                Some(EffectBody::Hook {
+                    key: &run.key,
+                    point: run.owner.point(),
+                    facts,
+                })
+            }
+            Effect::Store(write) => self.write_body(*write).map(EffectBody::Write),
+            Effect::StopModel(_)
+            | Effect::StopTool(_)
+            | Effect::DetachTool(_)
+            | Effect::Restore(_)
+            | Effect::Allow { .. }
+            | Effect::StopHook(_)
+            | Effect::StartRun { .. }
+            | Effect::StopRun(_)
+            | Effect::CallRun(..)
+            | Effect::RunShell(_)
+            | Effect::StopShell(_)
+            | Effect::StopJob(_)
+            | Effect::OpenSession(_)
+            | Effect::Reload(_) => None,
+        }
+    }
+}
+
+fn failure(kind: FailureKind, text: &str) -> Failure {
+    Failure {
+        kind,
+        status: None,
+        retryable: false,
+        text: text.into(),
+    }
+}
+
+/// A history in which every call has one result, in call order, directly behind its message.
+fn paired(history: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
+    history
+}

@@ -1,0 +1,556 @@
+//! Questions to the host: opened, answered, closed exactly once (S-32).
+
+use super::{
+    Session, args,
+    hooks::{Owner, Run, Says, Slot},
+    phase::Turn,
+    tools::{Batch, State},
+};
+use crate::session::config::{Rule, RuleBehaviour};
+use crate::vocab::{
+    Answer, Ask, AskClose, AskId, Block, CallId, CommandId, Decider, Effect, PermissionUpdate,
+    RawJson, Refusal, Reply, ReplyFault, SetOp, Text, ToolOutcome, Verdict, What,
+};
+use alloc::vec::Vec;
+
+/// An open question.
+#[derive(Debug)]
+pub(super) struct OpenAsk {
+    pub what: AskFor,
+    /// The approval timer, for a permission.
+    pub deadline_us: Option<u64>,
+}
+
+/// What an open question is about.
+#[derive(Debug)]
+pub(super) enum AskFor {
+    /// Whether a call may run.
+    Permission(CallId),
+    /// Whether a running call may reach a host of the network.
+    Network(CallId),
+    /// A call that the host carries out.
+    Tool(CallId),
+    /// A call whose result is the host's choice.
+    Choice(CallId),
+    /// A hook that the host runs.
+    Hook(Run),
+}
+
+impl AskFor {
+    fn is_permission(&self) -> bool {
+        match self {
+            AskFor::Permission(_) | AskFor::Network(_) => true,
+            AskFor::Tool(_) | AskFor::Choice(_) | AskFor::Hook(_) => false,
+        }
+    }
+}
+
+/// How a permission was settled.
+pub(super) enum Settled {
+    Allow {
+        by: Decider,
+        input: Option<RawJson>,
+        updates: Vec<PermissionUpdate>,
+    },
+    Deny {
+        by: Decider,
+        message: Option<Text>,
+        interrupt: bool,
+    },
+}
+
+impl Session {
+    /// Asks the host; `Asked` is said at once.
+    pub(super) fn open_ask(&mut self, open: OpenAsk, body: Ask) -> AskId {
+        let ask = AskId(self.ids.ask());
+        self.asks.insert(ask, open);
+        self.say(What::Asked { ask, body });
+        ask
+    }
+
+    /// How many permissions are open.
+    pub(super) fn open_permissions(&self) -> usize {
+        self.asks
+            .values()
+            .filter(|open| open.what.is_permission())
+            .count()
+    }
+
+    /// `Reply`: open → settled; anything else changes nothing (L8).
+    pub(super) fn reply(
+        &mut self,
+        command: CommandId,
+        ask: AskId,
+        reply: Result<Reply, ReplyFault>,
+    ) {
+        if let Err(refusal) = self.reply_fits(ask, &reply) {
+            return self.refuse(command, refusal);
+        }
+        let Some(open) = self.asks.remove(&ask) else {
+            return;
+        };
+        self.answer(command, Answer::Done);
+        match open.what {
+            AskFor::Permission(call) => {
+                let (how, settled) = permission_reply(reply);
+                self.permission_settled(ask, how, call, settled);
+            }
+            AskFor::Network(call) => {
+                let (how, settled) = permission_reply(reply);
+                self.network_settled(ask, how, call, settled);
+            }
+            AskFor::Tool(call) | AskFor::Choice(call) => self.host_call_replied(ask, call, reply),
+            AskFor::Hook(run) => self.host_hook_replied(ask, run, reply),
+        }
+    }
+
+    fn reply_fits(&self, ask: AskId, reply: &Result<Reply, ReplyFault>) -> Result<(), Refusal> {
+        let Some(open) = self.asks.get(&ask) else {
+            return Err(self.unknown_ask(ask));
+        };
+        let fits = match (&open.what, reply) {
+            (_, Err(_)) => true,
+            (AskFor::Permission(_) | AskFor::Network(_), Ok(Reply::Allow { input, .. })) => input
+                .as_ref()
+                .is_none_or(|input| args::object(&input.0).is_some()),
+            (AskFor::Permission(_) | AskFor::Network(_), Ok(Reply::Deny { .. })) => true,
+            (AskFor::Tool(_), Ok(Reply::Tool { .. })) => true,
+            (AskFor::Choice(_), Ok(Reply::Choice(_))) => true,
+            (AskFor::Hook(_), Ok(Reply::Hook(_))) => true,
+            (
+                AskFor::Permission(_) | AskFor::Network(_),
+                Ok(Reply::Hook(_) | Reply::Tool { .. } | Reply::Uri { .. } | Reply::Choice(_)),
+            )
+            | (
+                AskFor::Tool(_),
+                Ok(
+                    Reply::Allow { .. }
+                    | Reply::Deny { .. }
+                    | Reply::Hook(_)
+                    | Reply::Uri { .. }
+                    | Reply::Choice(_),
+                ),
+            )
+            | (
+                AskFor::Choice(_),
+                Ok(
+                    Reply::Allow { .. }
+                    | Reply::Deny { .. }
+                    | Reply::Hook(_)
+                    | Reply::Tool { .. }
+                    | Reply::Uri { .. },
+                ),
+            )
+            | (
+                AskFor::Hook(_),
+                Ok(
+                    Reply::Allow { .. }
+                    | Reply::Deny { .. }
+                    | Reply::Tool { .. }
+                    | Reply::Uri { .. }
+                    | Reply::Choice(_),
+                ),
+            ) => false,
+        };
+        if fits {
+            Ok(())
+        } else {
+            Err(Refusal::Invalid(
+                "this reply doesn't answer that question".into(),
+            ))
+        }
+    }
+
+    fn unknown_ask(&self, ask: AskId) -> Refusal {
+        if self.ids.was_asked(ask.0) {
+            Refusal::AlreadySettled
+        } else {
+            Refusal::Unknown
+        }
+    }
+
+    /// `ReplyPart`: progress of a call that the host carries out, else dropped.
+    pub(super) fn reply_part(&mut self, command: CommandId, ask: AskId, content: Vec<Block>) {
+        let call = match self.asks.get(&ask) {
+            None => return self.refuse(command, self.unknown_ask(ask)),
+            Some(open) => match &open.what {
+                AskFor::Tool(call) => Some(*call),
+                AskFor::Permission(_)
+                | AskFor::Network(_)
+                | AskFor::Choice(_)
+                | AskFor::Hook(_) => None,
+            },
+        };
+        self.answer(command, Answer::Done);
+        if let Some(call) = call {
+            self.tool_progress(call, crate::vocab::Progress::Append(content));
+        }
+    }
+
+    /// A permission's question is over: it is closed, whatever stood beside it stops, the call is decided.
+    pub(super) fn permission_settled(
+        &mut self,
+        ask: AskId,
+        how: AskClose,
+        call: CallId,
+        settled: Settled,
+    ) {
+        self.say(What::AskClosed { ask, how });
+        self.with_tools(|session, turn, batch| {
+            let Some(at) = batch.find(call) else { return };
+            if let Some(State::Asking { hooks, .. }) = batch.state_mut(at) {
+                let mut hooks = core::mem::take(hooks);
+                session.drop_chain(&mut hooks, &AskClose::Superseded);
+            }
+            session.decide(turn, batch, at, settled);
+        });
+    }
+
+    pub(super) fn decide(
+        &mut self,
+        turn: &mut Turn,
+        batch: &mut Batch,
+        at: usize,
+        settled: Settled,
+    ) {
+        match settled {
+            Settled::Allow { by, input, updates } => {
+                let input = input.filter(|input| batch.input(at).is_none_or(|old| old != input));
+                if let Some(input) = &input {
+                    batch.replace_input(at, input.clone());
+                    if self.config.policy.recheck_changed_input && !self.recheck(turn, batch, at) {
+                        return;
+                    }
+                }
+                if let Some(source) = batch.name(at) {
+                    self.approve_source(&source);
+                }
+                self.allow_call(turn, batch, at, Some(by), input);
+                self.apply_updates(updates);
+            }
+            Settled::Deny {
+                by,
+                message,
+                interrupt,
+            } => {
+                self.deny_call(turn, batch, at, by, message);
+                if interrupt {
+                    batch.interrupt(at);
+                }
+            }
+        }
+    }
+
+    /// The approval timer fired.
+    pub(super) fn approval_timed_out(&mut self, ask: AskId) {
+        let Some(open) = self.asks.remove(&ask) else {
+            return;
+        };
+        let deny = Settled::Deny {
+            by: Decider::Timer,
+            message: None,
+            interrupt: false,
+        };
+        match open.what {
+            AskFor::Permission(call) => {
+                self.permission_settled(ask, AskClose::TimedOut, call, deny)
+            }
+            AskFor::Network(call) => self.network_settled(ask, AskClose::TimedOut, call, deny),
+            AskFor::Tool(_) | AskFor::Choice(_) | AskFor::Hook(_) => {}
+        }
+    }
+
+    /// A hook of the host took too long.
+    pub(super) fn host_hook_timed_out(&mut self, ask: AskId) {
+        let Some(open) = self.asks.remove(&ask) else {
+            return;
+        };
+        self.say(What::AskClosed {
+            ask,
+            how: AskClose::TimedOut,
+        });
+        if let AskFor::Hook(run) = open.what {
+            let outcome = self.judge_hook(run, Err("it took too long".into()));
+            self.hook_decided(outcome);
+        }
+    }
+
+    fn host_hook_replied(&mut self, ask: AskId, run: Run, reply: Result<Reply, ReplyFault>) {
+        let (how, result) = match reply {
+            Ok(Reply::Hook(reply)) => (None, Ok(*reply)),
+            Ok(
+                Reply::Allow { .. }
+                | Reply::Deny { .. }
+                | Reply::Tool { .. }
+                | Reply::Uri { .. }
+                | Reply::Choice(_),
+            ) => (
+                Some(AskClose::Fault("not a hook's reply".into())),
+                Err("not a hook's reply".into()),
+            ),
+            Err(fault) => (Some(close_of(&fault)), Err(fault_text(&fault))),
+        };
+        let permission = matches!(run.owner, Owner::Permission(_));
+        let outcome = self.judge_hook(run, result);
+        let allow = match &outcome.says {
+            Says::Allow { .. } => Some(true),
+            Says::Deny(_) => Some(false),
+            Says::Pass { .. } | Says::Ask => None,
+        };
+        let by = if permission && allow.is_some() {
+            Decider::Hook(outcome.key.clone())
+        } else {
+            Decider::Host
+        };
+        self.say(What::AskClosed {
+            ask,
+            how: how.unwrap_or(AskClose::Answered { by, allow }),
+        });
+        self.hook_decided(outcome);
+    }
+
+    /// The host carried a call out, or couldn't.
+    fn host_call_replied(&mut self, ask: AskId, call: CallId, reply: Result<Reply, ReplyFault>) {
+        let (how, outcome, content) = match reply {
+            Ok(Reply::Tool {
+                content, is_error, ..
+            }) => {
+                let outcome = if is_error {
+                    ToolOutcome::Failed
+                } else {
+                    ToolOutcome::Ok
+                };
+                (
+                    AskClose::Answered {
+                        by: Decider::Host,
+                        allow: None,
+                    },
+                    outcome,
+                    content,
+                )
+            }
+            Ok(Reply::Choice(choice)) => {
+                let text = choice.unwrap_or_else(|| "the user made no choice".into());
+                (
+                    AskClose::Answered {
+                        by: Decider::Host,
+                        allow: None,
+                    },
+                    ToolOutcome::Ok,
+                    alloc::vec![Block::Text(text)],
+                )
+            }
+            Ok(Reply::Allow { .. } | Reply::Deny { .. } | Reply::Hook(_) | Reply::Uri { .. }) => (
+                AskClose::Fault("not a result".into()),
+                ToolOutcome::Failed,
+                Vec::new(),
+            ),
+            Err(fault) => (
+                close_of(&fault),
+                ToolOutcome::Failed,
+                alloc::vec![Block::Text(fault_text(&fault))],
+            ),
+        };
+        self.say(What::AskClosed { ask, how });
+        self.tool_done(call, outcome, content, None);
+    }
+
+    fn network_settled(&mut self, ask: AskId, how: AskClose, call: CallId, settled: Settled) {
+        self.say(What::AskClosed { ask, how });
+        let (ok, interrupt) = match settled {
+            Settled::Allow { updates, .. } => {
+                self.apply_updates(updates);
+                (true, false)
+            }
+            Settled::Deny { interrupt, .. } => (false, interrupt),
+        };
+        self.out.effect(Effect::Allow { call, ok });
+        self.with_tools(|_, _, batch| {
+            if let Some(at) = batch.find(call).filter(|_| interrupt) {
+                batch.interrupt(at);
+            }
+        });
+    }
+
+    /// Permission updates of an answer: all in order, or none if one is bad.
+    pub(super) fn apply_updates(&mut self, updates: Vec<PermissionUpdate>) {
+        if updates.is_empty() {
+            return;
+        }
+        let mut rules = self.config.rules.clone();
+        let mut mode = None;
+        for update in &updates {
+            let good = match update {
+                PermissionUpdate::Rules {
+                    op,
+                    behaviour,
+                    rules: list,
+                    ..
+                } => update_rules(&mut rules, *op, behaviour, list),
+                PermissionUpdate::Mode { mode: word, .. } => {
+                    mode = args::mode_of(word);
+                    mode.is_some()
+                }
+                PermissionUpdate::Directories { .. } => false,
+            };
+            if !good {
+                return self.warn(
+                    "permission_update",
+                    "the permission updates of the answer were dropped: one isn't understood",
+                );
+            }
+        }
+        self.config.rules = rules;
+        if let Some(mode) = mode.filter(|mode| *mode != self.info.settings.approvals) {
+            self.info.settings.approvals = mode;
+            self.say_changed();
+        }
+    }
+
+    /// Every open question is closed, in order of creation; a permission's hook stops with it (section 10, step 1).
+    pub(super) fn close_asks(&mut self, how: &AskClose, batch: Option<&mut Batch>) {
+        let mut batch = batch;
+        while let Some((ask, open)) = self.asks.pop_first() {
+            self.say(What::AskClosed {
+                ask,
+                how: how.clone(),
+            });
+            if let AskFor::Permission(call) = open.what
+                && let Some(batch) = batch.as_deref_mut()
+                && let Some(at) = batch.find(call)
+                && let Some(State::Asking { hooks, .. }) = batch.state_mut(at)
+                && let Some(Slot::Local(hook)) = hooks.slot
+            {
+                hooks.slot = None;
+                self.stop_hook(hook);
+            }
+        }
+    }
+
+    /// Says what was decided about a call.
+    pub(super) fn say_decided(
+        &mut self,
+        call: CallId,
+        allow: bool,
+        by: Decider,
+        input: Option<RawJson>,
+        reason: Option<Text>,
+    ) {
+        self.say(What::Decided {
+            call,
+            verdict: Verdict {
+                allow,
+                by,
+                input,
+                reason,
+                risk: None,
+                block: None,
+            },
+        });
+    }
+}
+
+/// How a reply closes a permission, and what it decides: errors deny.
+fn permission_reply(reply: Result<Reply, ReplyFault>) -> (AskClose, Settled) {
+    match reply {
+        Ok(Reply::Allow { input, updates }) => (
+            AskClose::Answered {
+                by: Decider::Host,
+                allow: Some(true),
+            },
+            Settled::Allow {
+                by: Decider::Host,
+                input,
+                updates,
+            },
+        ),
+        Ok(Reply::Deny { message, interrupt }) => (
+            AskClose::Answered {
+                by: Decider::Host,
+                allow: Some(false),
+            },
+            Settled::Deny {
+                by: Decider::Host,
+                message,
+                interrupt,
+            },
+        ),
+        Ok(Reply::Hook(_) | Reply::Tool { .. } | Reply::Uri { .. } | Reply::Choice(_)) => {
+            let text: Text = "not a decision".into();
+            (
+                AskClose::Fault(text.clone()),
+                Settled::Deny {
+                    by: Decider::Fault(text),
+                    message: None,
+                    interrupt: false,
+                },
+            )
+        }
+        Err(fault) => {
+            let by = match &fault {
+                ReplyFault::HostError(text) | ReplyFault::Malformed(text) => {
+                    Decider::Fault(text.clone())
+                }
+                ReplyFault::HostCancelled => Decider::Host,
+                ReplyFault::HostGone => Decider::Closed,
+            };
+            (
+                close_of(&fault),
+                Settled::Deny {
+                    by,
+                    message: None,
+                    interrupt: false,
+                },
+            )
+        }
+    }
+}
+
+fn close_of(fault: &ReplyFault) -> AskClose {
+    match fault {
+        ReplyFault::HostError(text) | ReplyFault::Malformed(text) => AskClose::Fault(text.clone()),
+        ReplyFault::HostCancelled => AskClose::Cancelled,
+        ReplyFault::HostGone => AskClose::HostGone,
+    }
+}
+
+fn fault_text(fault: &ReplyFault) -> Text {
+    match fault {
+        ReplyFault::HostError(text) | ReplyFault::Malformed(text) => text.clone(),
+        ReplyFault::HostCancelled => "cancelled by the host".into(),
+        ReplyFault::HostGone => "the host is gone".into(),
+    }
+}
+
+fn update_rules(
+    rules: &mut Vec<Rule>,
+    op: SetOp,
+    behaviour: &str,
+    list: &[(Text, Option<Text>)],
+) -> bool {
+    let behaviour = match behaviour {
+        "allow" => RuleBehaviour::Allow,
+        "deny" => RuleBehaviour::Deny,
+        "ask" => RuleBehaviour::Ask,
+        _ => return false,
+    };
+    let made = list.iter().map(|(tool, pattern)| Rule {
+        behaviour,
+        tool: tool.clone(),
+        pattern: pattern.clone(),
+    });
+    let made: Vec<Rule> = made.collect();
+    match op {
+        SetOp::Add => rules.extend(
+            made.into_iter()
+                .filter(|rule| !rules.contains(rule))
+                .collect::<Vec<_>>(),
+        ),
+        SetOp::Replace => {
+            rules.retain(|rule| rule.behaviour != behaviour);
+            rules.extend(made);
+        }
+        SetOp::Remove => rules.retain(|rule| !made.contains(rule)),
+    }
+    true
+}

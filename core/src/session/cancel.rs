@@ -1,0 +1,289 @@
+//! Cancel, in the exact order of section 10; a crash takes the same way with other ends.
+
+use alloc::{boxed::Box, format, vec::Vec};
+
+use super::{
+    Session,
+    hooks::{Chain, Slot},
+    phase::{Attempt, Check, Phase, Stream, Turn},
+    tools::Stop,
+};
+use crate::vocab::{
+    Answer, AskClose, CancelWhat, CancelWhy, CommandId, DropWhy, End, Failure, FailureKind, Hit,
+    Origin, QueueFate, RequestOutcome, Role, SkipWhy, Stop as MessageStop, Text, What,
+};
+
+/// Why a turn stops before its end.
+pub(super) enum Stopping {
+    /// Somebody wants it to.
+    Cancel(CancelWhy),
+    /// The driver caught a crash.
+    Crash(Text),
+}
+
+impl Stopping {
+    fn close(&self) -> AskClose {
+        match self {
+            Stopping::Cancel(_) => AskClose::Cancelled,
+            Stopping::Crash(detail) => AskClose::Fault(detail.clone()),
+        }
+    }
+
+    fn calls(&self) -> Stop {
+        match self {
+            Stopping::Cancel(_) => Stop::CANCELLED,
+            Stopping::Crash(detail) => Stop::crashed(detail.clone()),
+        }
+    }
+
+    fn end(self) -> End {
+        match self {
+            Stopping::Cancel(why) => End::Cancelled(why),
+            Stopping::Crash(detail) => End::Failed(crash(&detail)),
+        }
+    }
+
+    fn outcome(&self) -> RequestOutcome {
+        match self {
+            Stopping::Cancel(_) => RequestOutcome::Cancelled,
+            Stopping::Crash(detail) => RequestOutcome::Failed(crash(detail)),
+        }
+    }
+}
+
+fn crash(detail: &str) -> Failure {
+    let text = format!("the turn ended unexpectedly: {detail}").into();
+    Failure {
+        kind: FailureKind::Internal,
+        status: None,
+        retryable: false,
+        text,
+    }
+}
+
+impl Session {
+    /// `Cancel`.
+    pub(super) fn cancel(&mut self, command: CommandId, what: &CancelWhat, why: CancelWhy) {
+        self.last_signal = match &why {
+            CancelWhy::Signal(signal) => Some(*signal),
+            CancelWhy::Host
+            | CancelWhy::PeerGone
+            | CancelWhy::Preempted(_)
+            | CancelWhy::Denied(_)
+            | CancelWhy::Switch
+            | CancelWhy::Fault(_) => None,
+        };
+        let can_stop = self.phase.turn().is_some() && !self.phase.is_ending();
+        match what {
+            CancelWhat::Turn { queue } if can_stop => {
+                self.stop_turn(&Stopping::Cancel(why), *queue, Some(command))
+            }
+            CancelWhat::Turn { .. } => self.nothing_hit(command),
+            CancelWhat::TurnElseNextQueued if can_stop => {
+                self.stop_turn(&Stopping::Cancel(why), QueueFate::Run, Some(command));
+            }
+            CancelWhat::TurnElseNextQueued => {
+                self.nothing_hit(command);
+                if !self.phase.is_ending()
+                    && let Some(prompt) = self.prompts.pop_oldest()
+                {
+                    self.say(What::PromptEnded {
+                        prompt: prompt.id,
+                        end: End::Withdrawn,
+                    });
+                }
+            }
+            CancelWhat::Everything if can_stop => {
+                self.stop_turn(&Stopping::Cancel(why), QueueFate::Drop, Some(command));
+            }
+            CancelWhat::Everything => {
+                self.nothing_hit(command);
+                self.drop_pending(DropWhy::Cancelled);
+            }
+            CancelWhat::Retry => self.cancel_retry(command),
+            CancelWhat::Compaction
+            | CancelWhat::Shell
+            | CancelWhat::Job(_)
+            | CancelWhat::Run(_) => {
+                self.nothing_hit(command);
+            }
+        }
+    }
+
+    fn nothing_hit(&mut self, command: CommandId) {
+        let queued = self.prompts.ids();
+        self.answer(
+            command,
+            Answer::Cancelling {
+                hit: Hit::Nothing,
+                queued,
+            },
+        );
+    }
+
+    fn cancel_retry(&mut self, command: CommandId) {
+        match core::mem::take(&mut self.phase) {
+            Phase::Backoff(turn, backoff) => {
+                let queued = self.prompts.ids();
+                self.answer(
+                    command,
+                    Answer::Cancelling {
+                        hit: Hit::Retry,
+                        queued,
+                    },
+                );
+                self.say(What::RetryEnded {
+                    ok: false,
+                    why: None,
+                });
+                self.finish_turn(turn, End::Failed(backoff.why), QueueFate::Run);
+            }
+            other @ (Phase::Idle
+            | Phase::Admitting(..)
+            | Phase::Waiting(_)
+            | Phase::Saving(..)
+            | Phase::Requesting(..)
+            | Phase::Streaming(..)
+            | Phase::Tools(..)
+            | Phase::Checking(..)
+            | Phase::Closed) => {
+                self.phase = other;
+                self.nothing_hit(command);
+            }
+        }
+    }
+
+    /// Stops the turn, in every phase that has one whose end isn't decided.
+    pub(super) fn stop_turn(
+        &mut self,
+        stop: &Stopping,
+        fate: QueueFate,
+        command: Option<CommandId>,
+    ) {
+        let mut phase = core::mem::take(&mut self.phase);
+        let batch = match &mut phase {
+            Phase::Tools(_, batch) => Some(&mut **batch),
+            Phase::Idle
+            | Phase::Admitting(..)
+            | Phase::Waiting(_)
+            | Phase::Saving(..)
+            | Phase::Requesting(..)
+            | Phase::Streaming(..)
+            | Phase::Backoff(..)
+            | Phase::Checking(..)
+            | Phase::Closed => None,
+        };
+        self.close_asks(&stop.close(), batch);
+        if let (Some(command), Some(turn)) = (command, phase.turn()) {
+            let hit = Hit::Turn(turn.id);
+            let queued = self.prompts.ids();
+            self.answer(command, Answer::Cancelling { hit, queued });
+        }
+        let mut turn = match phase {
+            Phase::Idle | Phase::Closed => {
+                self.phase = phase;
+                return;
+            }
+            Phase::Admitting(turn, chain) | Phase::Checking(turn, Check { chain }) => {
+                self.stop_chain(&chain);
+                turn
+            }
+            Phase::Waiting(turn) => turn,
+            Phase::Saving(turn, save) => {
+                // The write is left to finish; nobody waits for it.
+                self.effects.writes.stop(save.write.0);
+                turn
+            }
+            Phase::Requesting(mut turn, attempt) => {
+                self.stop_attempt(&mut turn, &attempt, None, stop);
+                turn
+            }
+            Phase::Streaming(mut turn, attempt, stream) => {
+                self.stop_attempt(&mut turn, &attempt, Some(&stream), stop);
+                turn
+            }
+            Phase::Backoff(turn, _) => {
+                self.say(What::RetryEnded {
+                    ok: false,
+                    why: None,
+                });
+                turn
+            }
+            Phase::Tools(mut turn, mut batch) => {
+                self.wind_up(&mut turn, &mut batch, &stop.calls());
+                turn
+            }
+        };
+        self.leave_note(&mut turn, stop);
+        let end = match stop {
+            Stopping::Cancel(why) => Stopping::Cancel(why.clone()).end(),
+            Stopping::Crash(detail) => Stopping::Crash(detail.clone()).end(),
+        };
+        self.finish_turn(turn, end, fate);
+    }
+
+    fn stop_chain(&mut self, chain: &Chain) {
+        if let Some(Slot::Local(hook)) = chain.slot {
+            self.stop_hook(hook);
+        }
+    }
+
+    fn stop_attempt(
+        &mut self,
+        turn: &mut Box<Turn>,
+        attempt: &Attempt,
+        stream: Option<&Stream>,
+        stop: &Stopping,
+    ) {
+        self.stop_model(attempt.request);
+        let (how, kept) = match stop {
+            Stopping::Cancel(CancelWhy::Switch) => (MessageStop::Detached, true),
+            Stopping::Cancel(_) => (MessageStop::Cancelled, true),
+            Stopping::Crash(_) => (MessageStop::Failed, false),
+        };
+        let calls = match stream {
+            Some(stream) => self.break_message(stream, how, kept),
+            None => Vec::new(),
+        };
+        self.end_request(turn, attempt, stop.outcome());
+        self.skip(calls, SkipWhy::Cancelled);
+        if attempt.number > 1 {
+            self.say(What::RetryEnded {
+                ok: false,
+                why: None,
+            });
+        }
+    }
+
+    fn leave_note(&mut self, turn: &mut Turn, stop: &Stopping) {
+        if !self.config.policy.cancel_note || turn.open_step.is_none() {
+            return;
+        }
+        match stop {
+            Stopping::Cancel(_) => {
+                let note = self.own_message(
+                    Role::User,
+                    Origin::Interrupted,
+                    "[interrupted by the user]",
+                    None,
+                );
+                self.say(What::Message(note.clone()));
+                self.remember(note);
+            }
+            Stopping::Crash(_) => {}
+        }
+    }
+
+    /// The driver caught a crash.
+    pub(super) fn fault(&mut self, detail: Text) {
+        if self.phase.turn().is_some() && !self.phase.is_ending() {
+            self.stop_turn(&Stopping::Crash(detail), QueueFate::Run, None);
+        } else {
+            self.notice(
+                crate::vocab::Level::Error,
+                "fault",
+                &format!("an unexpected failure: {detail}"),
+            );
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Closing, and what a session does when it is idle: the next prompt, `Closed`, or `Settled`.
+
+use super::{Session, cancel::Stopping, phase::Phase, queue::prompts::Kind};
+use crate::vocab::{
+    Answer, CancelWhy, Cause, CloseWhy, CommandId, DropWhy, End, QueueFate, Refusal, What,
+};
+
+/// Whether the session is closing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Closing {
+    #[default]
+    Open,
+    /// The turn and all pending prompts go on to their ends; `at_us` bounds that, if configured.
+    Draining { at_us: Option<u64> },
+    /// Everything was cancelled.
+    Now,
+}
+
+impl Closing {
+    pub fn is_open(self) -> bool {
+        self == Closing::Open
+    }
+
+    pub fn is_draining(self) -> bool {
+        matches!(self, Closing::Draining { .. })
+    }
+
+    pub fn is_now(self) -> bool {
+        self == Closing::Now
+    }
+
+    pub fn drain_at_us(self) -> Option<u64> {
+        match self {
+            Closing::Draining { at_us } => at_us,
+            Closing::Open | Closing::Now => None,
+        }
+    }
+}
+
+impl Session {
+    /// `Close`.
+    pub(super) fn close(&mut self, command: CommandId, drain: bool) {
+        self.answer(command, Answer::Done);
+        match (self.closing, drain) {
+            (Closing::Open, true) => {
+                let wait = self.config.timeouts.drain_us;
+                self.closing = Closing::Draining {
+                    at_us: wait.map(|wait| self.now.mono_us.saturating_add(wait)),
+                };
+                self.held = false;
+            }
+            (Closing::Draining { .. } | Closing::Now, true) => {}
+            (Closing::Open | Closing::Draining { .. }, false) => self.close_now(),
+            (Closing::Now, false) => self.flush_over(),
+        }
+    }
+
+    /// `Close{drain: false}`, or the drain timer.
+    pub(super) fn close_now(&mut self) {
+        self.closing = Closing::Now;
+        self.drop_pending(DropWhy::Closed);
+        if self.phase.turn().is_some() && !self.phase.is_ending() {
+            self.stop_turn(
+                &Stopping::Cancel(CancelWhy::PeerGone),
+                QueueFate::Drop,
+                None,
+            );
+        }
+    }
+
+    /// While idle: the first thing that applies of the end of section 5.9.
+    pub(super) fn idle(&mut self) {
+        while let Phase::Idle = self.phase {
+            if self.closing.is_now() {
+                self.drop_pending(DropWhy::Closed);
+                return self.closed();
+            }
+            if self.prompts.pending() > 0 {
+                if self.held || !self.has_room() {
+                    return;
+                }
+                let Some(prompt) = self.prompts.pop_pending() else {
+                    return;
+                };
+                self.begin_turn(prompt, Cause::Queue);
+                continue;
+            }
+            self.held = false;
+            self.strand_steers();
+            if self.closing.is_draining() {
+                if self.owed.is_empty() {
+                    self.closed();
+                }
+                return;
+            }
+            return self.settle();
+        }
+    }
+
+    /// Steers that went with a pending prompt which is gone.
+    fn strand_steers(&mut self) {
+        while let Some(prompt) = self.prompts.pop_steer() {
+            match prompt.kind {
+                Kind::Context => self.apply_idle(prompt),
+                Kind::Prompt => self.say(What::PromptEnded {
+                    prompt: prompt.id,
+                    end: End::Dropped(DropWhy::Idle),
+                }),
+            }
+        }
+    }
+
+    fn settle(&mut self) {
+        if core::mem::take(&mut self.active) {
+            self.say(What::Settled);
+        }
+    }
+
+    fn closed(&mut self) {
+        self.strand_steers();
+        while let Some(owed) = self.owed.pop_front() {
+            self.refuse(owed.command, Refusal::Closing);
+        }
+        self.reloading = None;
+        self.settle();
+        let why = match (self.closing, self.last_signal) {
+            (Closing::Now, Some(signal)) => CloseWhy::Signal(signal),
+            (Closing::Now, None) => CloseWhy::HostGone,
+            (Closing::Open | Closing::Draining { .. }, _) => CloseWhy::Drained,
+        };
+        self.say(What::Closed { why });
+        self.phase = Phase::Closed;
+    }
+}

@@ -1,0 +1,492 @@
+//! Commands: each is answered exactly once (S-05), in every phase as the table of section 3 says.
+
+use alloc::{boxed::Box, format, sync::Arc, vec::Vec};
+
+use super::{Session, cancel::Stopping, phase::Phase, queue::prompts::Waiting};
+use crate::vocab::{
+    Admitted, Answer, ApprovalMode, Block, Call, CancelWhy, Cause, Command, CommandId, Deliver,
+    DropWhy, Effect, End, GoalCommand, IdleSteer, JobCommand, JobStop, Lane, Message, MessageId,
+    Offer, Prompt, PromptId, QueueFate, Rank, Refusal, Role, Setting, Text, What, WriteId,
+};
+
+/// A command whose reply comes later.
+pub(super) struct Owed {
+    pub command: CommandId,
+    pub what: OwedFor,
+}
+
+/// What a reply waits for.
+pub(super) enum OwedFor {
+    Reload,
+    /// A setting that counts once it is stored.
+    Setting {
+        write: WriteId,
+        setting: Setting,
+    },
+    /// All earlier commands.
+    Barrier,
+}
+
+impl Session {
+    /// Handles one command.
+    pub(super) fn command(&mut self, call: Call) {
+        let Call { id, command } = call;
+        match command {
+            Command::Prompt(prompt) => self.prompt(id, prompt),
+            Command::Withdraw(prompt) => self.withdraw(id, prompt),
+            Command::Promote(prompt) => self.promote(id, prompt),
+            Command::Cancel { what, why } => self.cancel(id, &what, why),
+            Command::Reply { ask, reply } => self.reply(id, ask, reply),
+            Command::ReplyPart { ask, content } => self.reply_part(id, ask, content),
+            Command::Set(setting) => self.set(id, setting),
+            Command::Offer(offer) => self.offer(id, offer),
+            Command::Recall(messages) => self.recall(id, messages),
+            Command::Compact { .. } => self.not_yet(id, "compaction"),
+            Command::Rewind { .. } => self.not_yet(id, "rewind"),
+            Command::Reload => self.reload(id),
+            Command::Goal(GoalCommand::Get) => self.answer(id, Answer::Goal(None)),
+            Command::Goal(
+                GoalCommand::Set { .. }
+                | GoalCommand::Pause
+                | GoalCommand::Resume
+                | GoalCommand::Clear,
+            ) => self.not_yet(id, "goals"),
+            Command::Job(JobCommand::Snapshot) => self.answer(id, Answer::Jobs(Vec::new())),
+            Command::Job(JobCommand::Stop { .. }) => {
+                self.answer(id, Answer::JobStop(JobStop::NotFound))
+            }
+            Command::Shell { .. } => self.not_yet(id, "shells"),
+            Command::Session(_) => self.not_yet(id, "session changes"),
+            Command::SteerRun { .. } => {
+                let refusal = if self.closing.is_open() {
+                    Refusal::Unknown
+                } else {
+                    Refusal::Closing
+                };
+                self.refuse(id, refusal);
+            }
+            Command::Barrier => {
+                if self.owed.is_empty() {
+                    self.answer(id, Answer::Done);
+                } else {
+                    self.owe(id, OwedFor::Barrier);
+                }
+            }
+            Command::Close { drain } => self.close(id, drain),
+        }
+    }
+
+    /// A feature that this session doesn't have: refused whole.
+    fn not_yet(&mut self, command: CommandId, what: &'static str) {
+        let refusal = if self.closing.is_open() {
+            Refusal::Unsupported(what)
+        } else {
+            Refusal::Closing
+        };
+        self.refuse(command, refusal);
+    }
+
+    fn prompt(&mut self, command: CommandId, prompt: Prompt) {
+        if let Err(refusal) = self.prompt_fits(&prompt) {
+            return self.refuse(command, refusal);
+        }
+        if self.seen.is_some_and(|seen| prompt.id <= seen) {
+            return self.answer(command, Answer::Admitted(Admitted::Duplicate));
+        }
+        if matches!(self.phase, Phase::Idle) {
+            self.prompt_idle(command, prompt);
+        } else {
+            self.prompt_in_turn(command, prompt);
+        }
+    }
+
+    fn prompt_fits(&self, prompt: &Prompt) -> Result<(), Refusal> {
+        if !self.closing.is_open() {
+            return Err(Refusal::Closing);
+        }
+        if prompt.is_blank() {
+            return Err(Refusal::Empty);
+        }
+        if prompt.bytes() > self.config.limits.prompt_bytes {
+            return Err(Refusal::TooLarge);
+        }
+        let foreign = prompt.content.iter().any(|block| match block {
+            Block::Text(_) | Block::Media { .. } | Block::Opaque(_) => false,
+            Block::Thinking { .. }
+            | Block::Redacted(_)
+            | Block::ToolUse { .. }
+            | Block::ToolResult { .. } => true,
+        });
+        if foreign {
+            Err(Refusal::Invalid("a prompt holds text and media".into()))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether another prompt may wait.
+    fn queue_room(&self, prompt: &Prompt) -> bool {
+        let limits = &self.config.limits;
+        self.prompts.len() < limits.queued_prompts
+            && self.prompts.bytes().saturating_add(prompt.bytes()) <= limits.queued_bytes
+    }
+
+    fn admitted(&mut self, prompt: Prompt) -> Waiting {
+        self.seen = Some(prompt.id);
+        let arrival = self.ids.arrival();
+        Waiting::new(prompt, arrival)
+    }
+
+    fn prompt_idle(&mut self, command: CommandId, prompt: Prompt) {
+        match &prompt.deliver {
+            Deliver::Context => {
+                let waiting = self.admitted(prompt);
+                self.answer(command, Answer::Admitted(Admitted::Local));
+                self.apply_idle(waiting);
+            }
+            Deliver::Steer {
+                idle: IdleSteer::DropUnlessQueued,
+            } if self.prompts.pending() > 0 => {
+                self.enqueue(command, prompt, Lane::Steer);
+            }
+            Deliver::Steer {
+                idle: IdleSteer::Drop | IdleSteer::DropUnlessQueued,
+            } => {
+                let waiting = self.admitted(prompt);
+                self.answer(command, Answer::Admitted(Admitted::Queued(Lane::Steer)));
+                self.say(What::PromptEnded {
+                    prompt: waiting.id,
+                    end: End::Dropped(DropWhy::Idle),
+                });
+            }
+            Deliver::IfIdle
+            | Deliver::Queue(_)
+            | Deliver::FollowUp
+            | Deliver::Preempt
+            | Deliver::Steer {
+                idle: IdleSteer::Start,
+            } => {
+                if !self.has_room() {
+                    return self.refuse(command, Refusal::Full);
+                }
+                let waiting = self.admitted(prompt);
+                self.answer(command, Answer::Admitted(Admitted::Started));
+                self.begin_turn(waiting, Cause::Prompt);
+            }
+        }
+    }
+
+    fn prompt_in_turn(&mut self, command: CommandId, prompt: Prompt) {
+        match prompt.deliver {
+            Deliver::IfIdle => self.refuse(command, Refusal::Busy),
+            Deliver::Queue(Rank::Next) => self.enqueue(command, prompt, Lane::Next),
+            Deliver::Queue(Rank::Later) => self.enqueue(command, prompt, Lane::Later),
+            Deliver::FollowUp => self.enqueue(command, prompt, Lane::FollowUp),
+            Deliver::Steer { .. } | Deliver::Context => self.enqueue(command, prompt, Lane::Steer),
+            Deliver::Preempt => self.preempt(command, prompt),
+        }
+    }
+
+    fn enqueue(&mut self, command: CommandId, prompt: Prompt, lane: Lane) {
+        if !self.queue_room(&prompt) {
+            return self.refuse(command, Refusal::Full);
+        }
+        let waiting = self.admitted(prompt);
+        self.answer(command, Answer::Admitted(Admitted::Queued(lane)));
+        self.say(What::Queued {
+            prompt: waiting.id,
+            lane,
+        });
+        self.prompts.push(lane, waiting);
+    }
+
+    fn preempt(&mut self, command: CommandId, prompt: Prompt) {
+        if !self.queue_room(&prompt) {
+            return self.refuse(command, Refusal::Full);
+        }
+        let waiting = self.admitted(prompt);
+        let id = waiting.id;
+        self.answer(command, Answer::Admitted(Admitted::Queued(Lane::Next)));
+        self.say(What::Queued {
+            prompt: id,
+            lane: Lane::Next,
+        });
+        self.prompts.push_front(waiting);
+        if !self.phase.is_ending() {
+            self.stop_turn(
+                &Stopping::Cancel(CancelWhy::Preempted(id)),
+                QueueFate::Run,
+                None,
+            );
+        }
+    }
+
+    fn withdraw(&mut self, command: CommandId, prompt: PromptId) {
+        let taken = self.prompts.take(prompt);
+        self.answer(command, Answer::Withdrawn(taken.is_some()));
+        if let Some(prompt) = taken {
+            self.say(What::PromptEnded {
+                prompt: prompt.id,
+                end: End::Withdrawn,
+            });
+        }
+    }
+
+    fn promote(&mut self, command: CommandId, prompt: PromptId) {
+        if !self.closing.is_open() {
+            return self.refuse(command, Refusal::Closing);
+        }
+        let idle = matches!(self.phase, Phase::Idle);
+        if idle && !self.has_room() {
+            return self.refuse(command, Refusal::Full);
+        }
+        let Some(taken) = self.prompts.take_pending(prompt) else {
+            return self.refuse(command, Refusal::Unknown);
+        };
+        self.answer(command, Answer::Done);
+        if idle {
+            self.begin_turn(taken, Cause::Queue);
+        } else {
+            self.say(What::Queued {
+                prompt: taken.id,
+                lane: Lane::Steer,
+            });
+            self.prompts.push(Lane::Steer, taken);
+        }
+    }
+
+    fn set(&mut self, command: CommandId, setting: Setting) {
+        if let Err(refusal) = self.setting_fits(&setting) {
+            return self.refuse(command, refusal);
+        }
+        if self.config.policy.gates.mode && matches!(setting, Setting::Approvals(_)) {
+            if self.owed.len() >= self.config.limits.owed_replies {
+                return self.refuse(command, Refusal::Full);
+            }
+            let write = self.store();
+            return self.owe(command, OwedFor::Setting { write, setting });
+        }
+        self.answer(command, Answer::Done);
+        self.apply_setting(setting);
+    }
+
+    fn setting_fits(&self, setting: &Setting) -> Result<(), Refusal> {
+        let blank = |text: &Text| text.trim().is_empty();
+        match setting {
+            Setting::Approvals(ApprovalMode::Other(word)) if self.config.rules.is_empty() => Err(
+                Refusal::Invalid(format!("there are no rules for the approval mode {word}").into()),
+            ),
+            Setting::Model(Some(name)) if blank(name) => {
+                Err(Refusal::Invalid("the model's name is empty".into()))
+            }
+            Setting::Model(Some(name))
+                if !self.config.models.is_empty() && self.model_named(name).is_none() =>
+            {
+                Err(Refusal::Invalid(format!("there is no model {name}").into()))
+            }
+            Setting::Thinking(Some(word)) if blank(word) => {
+                Err(Refusal::Invalid("the thinking level is empty".into()))
+            }
+            Setting::Name(name) if blank(name) => Err(Refusal::Invalid("the name is empty".into())),
+            Setting::Approvals(_)
+            | Setting::Model(_)
+            | Setting::Thinking(_)
+            | Setting::ThinkingBudget(_)
+            | Setting::SteerDrain(_)
+            | Setting::FollowUpDrain(_)
+            | Setting::Interrupting(_)
+            | Setting::AutoRetry(_)
+            | Setting::AutoCompact(_)
+            | Setting::Name(_) => Ok(()),
+        }
+    }
+
+    fn apply_setting(&mut self, setting: Setting) {
+        let settings = &mut self.info.settings;
+        match setting {
+            Setting::Approvals(mode) => settings.approvals = mode,
+            Setting::Model(name) => self.set_model(name),
+            Setting::Thinking(level) => settings.thinking = level,
+            Setting::ThinkingBudget(tokens) => self.thinking_budget = tokens,
+            Setting::SteerDrain(drain) => settings.steer_drain = drain,
+            Setting::FollowUpDrain(drain) => settings.follow_up_drain = drain,
+            Setting::Interrupting(when) => settings.interrupting = when,
+            Setting::AutoRetry(on) => settings.auto_retry = on,
+            Setting::AutoCompact(on) => settings.auto_compact = on,
+            Setting::Name(name) => self.info.name = Some(name),
+        }
+        self.say_changed();
+    }
+
+    /// The write of a setting was acknowledged or failed. `false`: no setting waits for it.
+    pub(super) fn setting_stored(&mut self, write: WriteId, ok: &Result<(), Text>) -> bool {
+        let found = self.owed.iter().position(|owed| match &owed.what {
+            OwedFor::Setting { write: waits, .. } => *waits == write,
+            OwedFor::Reload | OwedFor::Barrier => false,
+        });
+        let Some(Owed {
+            command,
+            what: OwedFor::Setting { setting, .. },
+        }) = found.and_then(|at| self.owed.remove(at))
+        else {
+            return false;
+        };
+        match ok {
+            Ok(()) => {
+                self.answer(command, Answer::Done);
+                self.apply_setting(setting);
+            }
+            Err(detail) => {
+                let text = format!("the setting could not be stored: {detail}");
+                self.refuse(
+                    command,
+                    Refusal::Failed(super::failure(crate::vocab::FailureKind::Store, &text)),
+                );
+            }
+        }
+        self.pass_barriers();
+        true
+    }
+
+    fn reload(&mut self, command: CommandId) {
+        if !self.closing.is_open() {
+            return self.refuse(command, Refusal::Closing);
+        }
+        if !matches!(self.phase, Phase::Idle) || self.reloading.is_some() {
+            return self.refuse(command, Refusal::Busy);
+        }
+        if self.owed.len() >= self.config.limits.owed_replies || !self.has_room() {
+            return self.refuse(command, Refusal::Full);
+        }
+        self.reloading = Some(command);
+        self.effects.reloads.issue(command.0);
+        self.out.effect(Effect::Reload(command));
+        self.owe(command, OwedFor::Reload);
+    }
+
+    /// The driver has read tools and skills again.
+    pub(super) fn reloaded(&mut self, command: CommandId, outcome: Result<Answer, Text>) {
+        self.reloading = None;
+        self.owed
+            .retain(|owed| owed.command != command || !matches!(owed.what, OwedFor::Reload));
+        match outcome {
+            Ok(answer) => self.answer(command, answer),
+            Err(detail) => {
+                let text = format!("reload failed: {detail}");
+                self.refuse(
+                    command,
+                    Refusal::Failed(super::failure(crate::vocab::FailureKind::Setup, &text)),
+                );
+            }
+        }
+        self.pass_barriers();
+    }
+
+    fn owe(&mut self, command: CommandId, what: OwedFor) {
+        if self.owed.len() >= self.config.limits.owed_replies {
+            return self.refuse(command, Refusal::Full);
+        }
+        self.owed.push_back(Owed { command, what });
+    }
+
+    /// Replies to the barriers that nothing earlier holds up.
+    fn pass_barriers(&mut self) {
+        while let Some(Owed {
+            command,
+            what: OwedFor::Barrier,
+        }) = self.owed.front()
+        {
+            let command = *command;
+            self.owed.pop_front();
+            self.answer(command, Answer::Done);
+        }
+    }
+
+    fn offer(&mut self, command: CommandId, offer: Offer) {
+        if !self.closing.is_open() {
+            return self.refuse(command, Refusal::Closing);
+        }
+        match offer {
+            Offer::Tools(tools) => {
+                let named = |name: &Text| tools.iter().filter(|tool| tool.name == *name).count();
+                for tool in &tools {
+                    let taken = self.config.tools.iter().any(|own| own.name == tool.name);
+                    if tool.name.is_empty() || taken || named(&tool.name) > 1 {
+                        let text = format!("the tool name {:?} is empty or taken", tool.name);
+                        return self.refuse(command, Refusal::Invalid(text.into()));
+                    }
+                }
+                self.answer(command, Answer::Done);
+                self.offered = tools;
+                self.tools_changed();
+                self.say_changed();
+            }
+            Offer::Hooks(hooks) => {
+                self.answer(command, Answer::Done);
+                self.offered_hooks = hooks;
+            }
+            Offer::Uris(_) => self.refuse(command, Refusal::Unsupported("host URIs")),
+        }
+    }
+
+    /// History from the host: appended, nothing runs. Calls and results can't be recalled one without the other, and
+    /// their ids aren't ours: messages that hold some are refused.
+    fn recall(&mut self, command: CommandId, messages: Vec<Arc<Message>>) {
+        if !self.closing.is_open() {
+            return self.refuse(command, Refusal::Closing);
+        }
+        if !matches!(self.phase, Phase::Idle) {
+            return self.refuse(command, Refusal::Busy);
+        }
+        let calls = |message: &Arc<Message>| {
+            matches!(message.role, Role::Tool { .. })
+                || message.content.iter().any(|block| {
+                    matches!(**block, Block::ToolUse { .. } | Block::ToolResult { .. })
+                })
+        };
+        if messages.iter().any(calls) {
+            return self.refuse(
+                command,
+                Refusal::Invalid("messages with tool calls can't be recalled".into()),
+            );
+        }
+        let bytes = messages
+            .iter()
+            .map(|message| message.bytes())
+            .fold(0, usize::saturating_add);
+        if bytes > self.config.limits.queued_bytes {
+            return self.refuse(command, Refusal::TooLarge);
+        }
+        self.answer(command, Answer::Done);
+        for message in messages {
+            let message = Arc::new(Message {
+                id: MessageId(self.ids.message()),
+                ..Message::clone(&message)
+            });
+            self.say(What::Message(message.clone()));
+            self.remember(message);
+        }
+    }
+
+    /// Answers a command.
+    pub(super) fn answer(&mut self, command: CommandId, answer: Answer) {
+        self.say(What::Replied {
+            command,
+            reply: Ok(answer),
+        });
+    }
+
+    /// Refuses a command; nothing else changes (S-05).
+    pub(super) fn refuse(&mut self, command: CommandId, refusal: Refusal) {
+        self.say(What::Replied {
+            command,
+            reply: Err(refusal),
+        });
+    }
+
+    /// Says that the session's facts changed. The history isn't among them.
+    pub(super) fn say_changed(&mut self) {
+        let info = Box::clone(&self.info);
+        self.say(What::Changed(info));
+    }
+}

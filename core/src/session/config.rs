@@ -1,0 +1,462 @@
+//! What an embedder decides for a session: policy, limits, model, tools, rules and hooks.
+//!
+//! Every field has a default; the defaults name no protocol. Durations are microseconds on the clock of
+//! [`Now::mono_us`](crate::vocab::Now), sizes are bytes.
+
+use alloc::vec::Vec;
+
+use crate::vocab::{
+    ApprovalMode, Drain, HookSpec, Interrupting, Settings, SideEffect, Text, ToolSpec,
+};
+
+const SECOND: u64 = 1_000_000;
+const KIB: usize = 1024;
+const MIB: usize = 1024 * 1024;
+
+/// The configuration of one [`Session`](super::Session).
+#[derive(Clone, Debug)]
+pub struct SessionConfig {
+    /// All randomness of the session (the jitter of retries) comes from it (L5).
+    pub seed: [u8; 32],
+    /// System text, sent with every request.
+    pub system: Option<Text>,
+    /// The model at start.
+    pub model: ModelConfig,
+    /// Other models that `Setting::Model` may name. Empty: any name is taken, with the numbers of [`model`](Self::model).
+    pub models: Vec<ModelConfig>,
+    /// The driver's own tools; `Input::DriverTools` replaces them. What a host offers is a second set.
+    pub tools: Vec<ToolSpec>,
+    /// Settings at the start, the approval mode among them. They go into `Opened`.
+    pub settings: Settings,
+    /// Permission rules, see [`Rule`].
+    pub rules: Vec<Rule>,
+    /// Tools whose content no human has approved yet; a call of one asks, whatever the mode but Auto says.
+    pub unapproved: Vec<UnapprovedSource>,
+    /// Hooks that the driver runs, in the order in which they run at one point.
+    pub hooks: Vec<LocalHook>,
+    /// Choices between behaviours.
+    pub policy: Policy,
+    /// Sizes and numbers.
+    pub limits: Limits,
+    /// Durations.
+    pub timeouts: Timeouts,
+    /// What a turn may use up.
+    pub budgets: Budgets,
+}
+
+impl SessionConfig {
+    /// The defaults, for a model.
+    pub fn new(model: ModelConfig) -> Self {
+        SessionConfig {
+            seed: [0; 32],
+            system: None,
+            model,
+            models: Vec::new(),
+            tools: Vec::new(),
+            settings: Settings {
+                approvals: ApprovalMode::Ask,
+                thinking: None,
+                steer_drain: Drain::All,
+                follow_up_drain: Drain::One,
+                interrupting: Interrupting::Wait,
+                auto_retry: true,
+                auto_compact: true,
+            },
+            rules: Vec::new(),
+            unapproved: Vec::new(),
+            hooks: Vec::new(),
+            policy: Policy::default(),
+            limits: Limits::default(),
+            timeouts: Timeouts::default(),
+            budgets: Budgets::default(),
+        }
+    }
+}
+
+/// A model and its numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelConfig {
+    /// Who serves it, for reports.
+    pub provider: Option<Text>,
+    /// Its name as the provider knows it.
+    pub name: Text,
+    /// Context window in tokens; 0 if unknown, and then nothing is refused for its size.
+    pub window: u64,
+    /// Largest output in tokens, sent with each request if it is known.
+    pub max_output: Option<u64>,
+    /// Thinking budget in tokens at the start.
+    pub thinking_budget: Option<u64>,
+}
+
+impl ModelConfig {
+    /// A model by its name, with a window in tokens.
+    pub fn new(name: impl Into<Text>, window: u64) -> Self {
+        ModelConfig {
+            provider: None,
+            name: name.into(),
+            window,
+            max_output: None,
+            thinking_budget: None,
+        }
+    }
+}
+
+/// A permission rule. Deny rules come before everything, allow rules before ask rules; any that matches counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// What it does.
+    pub behaviour: RuleBehaviour,
+    /// The tool's name; a glob (`*`, `?`).
+    pub tool: Text,
+    /// A glob over the call's summary (the path of a file tool, a command, else the first text argument; see
+    /// `PermissionAsk.summary`). `None` matches every call of the tool.
+    pub pattern: Option<Text>,
+}
+
+/// What a [`Rule`] does with the calls it matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleBehaviour {
+    /// Runs without asking.
+    Allow,
+    /// Never runs, in every mode, whatever a hook said (S-34).
+    Deny,
+    /// Asks, in modes that ask.
+    Ask,
+}
+
+/// A tool whose content (a manifest, a script) an agent could have written and no human has approved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnapprovedSource {
+    /// The tool's name.
+    pub tool: Text,
+    /// The file.
+    pub path: Text,
+    /// What identifies its bytes.
+    pub sha: Text,
+    /// Names of the environment variables that the tool would be given.
+    pub env: Vec<Text>,
+}
+
+/// A hook that the driver runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalHook {
+    /// Its key, point, matcher (a glob over the tool's name, at points that have a tool) and timeout.
+    pub spec: HookSpec,
+    /// Whether its answer counts. An observe-only hook changes nothing; its failure is only reported.
+    pub decides: bool,
+}
+
+/// Choices between behaviours (`session.md` section 12).
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// What becomes of a steer that came too late for its turn.
+    pub leftover_steer: LeftoverSteer,
+    /// Whether a cancelled turn leaves a note in the history, for the model.
+    pub cancel_note: bool,
+    /// How many refusals of the turn-end hooks are honoured in a turn; one more ends it `Unverified`. `None`: all.
+    pub max_refusals: Option<u32>,
+    /// How many permissions may be open at once, at least 1.
+    pub asks_at_once: u32,
+    /// With it, mode Auto asks nothing, not for ask rules or unapproved content either (S-36).
+    pub auto_silences_ask: bool,
+    /// Whether input that a host changed is checked against deny rules and schema again.
+    pub recheck_changed_input: bool,
+    /// Which calls may run side by side.
+    pub parallel: Parallel,
+    /// When the end of a call that ended early is said.
+    pub tool_end_order: ToolEndOrder,
+    /// Whether a checkpoint is made before a call that writes.
+    pub snapshots: bool,
+    /// What becomes of a message whose request failed after text was shown.
+    pub error_partial: ErrorPartial,
+    /// Retries of model requests.
+    pub retry: Retry,
+    /// What waits for a durable write.
+    pub gates: Gates,
+    /// Whether a turn goes on when one of its writes failed. Either way it is reported.
+    pub store_failure: StoreFailure,
+    /// From where on a request isn't sent because the context is full.
+    pub refuse_at: RefuseAt,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Policy {
+            leftover_steer: LeftoverSteer::Drop,
+            cancel_note: false,
+            max_refusals: Some(8),
+            asks_at_once: 8,
+            auto_silences_ask: true,
+            recheck_changed_input: true,
+            parallel: Parallel::Reads,
+            tool_end_order: ToolEndOrder::Call,
+            snapshots: false,
+            error_partial: ErrorPartial::Void,
+            retry: Retry::default(),
+            gates: Gates::default(),
+            store_failure: StoreFailure::GoOn,
+            refuse_at: RefuseAt::OutputFits,
+        }
+    }
+}
+
+/// See [`Policy::leftover_steer`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftoverSteer {
+    /// It ends `Dropped(TurnOver)`.
+    Drop,
+    /// It becomes a follow-up, before the others.
+    Keep,
+}
+
+/// See [`Policy::parallel`]. Consecutive calls that are safe side by side make one wave; any other call is alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Parallel {
+    /// None.
+    Never,
+    /// Those of tools whose side effect is `None` or `Read`.
+    Reads,
+    /// Those of the tools named here.
+    Listed(Vec<Text>),
+    /// All.
+    All,
+}
+
+impl Parallel {
+    /// Whether calls of a tool are safe side by side.
+    pub fn is_safe(&self, tool: &ToolSpec) -> bool {
+        match self {
+            Parallel::Never => false,
+            Parallel::Reads => matches!(tool.side_effect, SideEffect::None | SideEffect::Read),
+            Parallel::Listed(names) => names.contains(&tool.name),
+            Parallel::All => true,
+        }
+    }
+}
+
+/// See [`Policy::tool_end_order`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolEndOrder {
+    /// In the order of the calls.
+    Call,
+    /// At once.
+    Finish,
+}
+
+/// See [`Policy::error_partial`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorPartial {
+    /// It is void: `kept: false`.
+    Void,
+    /// It stays in the history.
+    Keep,
+}
+
+/// Retries of model requests: never after reply text was shown (S-20).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// Attempts a step may make in all, at least 1.
+    pub attempts: u32,
+    /// The waits before attempt 2, 3, …; the last one stands for all later ones. A zero counts as 1.
+    pub backoff_us: Vec<u64>,
+    /// Up to so many percent are added to each wait, from the seed.
+    pub jitter_percent: u8,
+    /// A server that asks for a longer wait isn't asked again.
+    pub max_wait_us: u64,
+    /// So many attempts in a row that never reached the endpoint end the step.
+    pub unreached: u32,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Retry {
+            attempts: 8,
+            backoff_us: [1, 2, 4, 8, 16, 16, 16].map(|s| s * SECOND).to_vec(),
+            jitter_percent: 0,
+            max_wait_us: 60 * SECOND,
+            unreached: 3,
+        }
+    }
+}
+
+/// What waits until the driver has made it durable (`Effect::Store`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gates {
+    /// A turn's first step waits for its prompt.
+    pub prompt: bool,
+    /// `TurnEnded` waits for what the turn added to the history, bounded by [`Timeouts::flush_us`].
+    pub turn_end: bool,
+    /// `CompletionRefused` waits for the refusal (S-41).
+    pub refusal: bool,
+    /// A change of the approval mode waits for itself.
+    pub mode: bool,
+}
+
+impl Default for Gates {
+    fn default() -> Self {
+        Gates {
+            prompt: false,
+            turn_end: false,
+            refusal: true,
+            mode: false,
+        }
+    }
+}
+
+/// See [`Policy::store_failure`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreFailure {
+    /// The turn goes on, its end stands.
+    GoOn,
+    /// The turn ends `Failed`.
+    Fail,
+}
+
+/// See [`Policy::refuse_at`]. Nothing is refused while the window isn't known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefuseAt {
+    /// The estimate and the largest output don't fit into the window.
+    OutputFits,
+    /// The estimate is over so many percent of the window.
+    Percent(u8),
+}
+
+/// Sizes and numbers (`session.md` section 13): what holds memory in bounds, whatever comes in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of one prompt; more is refused `TooLarge`.
+    pub prompt_bytes: usize,
+    /// Prompts that wait in all queues; more are refused `Full`.
+    pub queued_prompts: usize,
+    /// Bytes of the prompts that wait; more are refused `Full`.
+    pub queued_bytes: usize,
+    /// Bytes of one reply; more end it as truncated, without a retry.
+    pub reply_bytes: usize,
+    /// Calls in one reply; more end it as truncated, without a retry.
+    pub reply_calls: usize,
+    /// Bytes of one call's arguments; more end the reply as truncated, without a retry.
+    pub argument_bytes: usize,
+    /// Bytes of a tool's output that are kept, its head and its tail; the rest is cut out and marked.
+    pub tool_output_bytes: usize,
+    /// Bytes of media (base64) in a tool's output; a medium beyond it is left out and marked.
+    pub tool_media_bytes: usize,
+    /// Calls that are under way at once. At most 16 count, so that hooks and questions stay within 16 and 64.
+    pub running_tools: usize,
+    /// Effects that were stopped and not yet settled; beyond it no prompt, step or call begins.
+    pub stopped_effects: usize,
+    /// Commands whose reply comes later (barriers, gated settings, a reload); more are refused `Full`.
+    pub owed_replies: usize,
+    /// Bytes queued for output above which bulk input isn't wanted.
+    pub soft_bytes: usize,
+    /// Bytes queued for output above which commands aren't wanted either.
+    pub control_bytes: usize,
+    /// Bytes queued for output above which bulk input is misuse.
+    pub hard_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            prompt_bytes: 8 * MIB,
+            queued_prompts: 128,
+            queued_bytes: 16 * MIB,
+            reply_bytes: 16 * MIB,
+            reply_calls: 128,
+            argument_bytes: MIB,
+            tool_output_bytes: 256 * KIB,
+            tool_media_bytes: 16 * MIB,
+            running_tools: 8,
+            stopped_effects: 1024,
+            owed_replies: 1024,
+            soft_bytes: 256 * KIB,
+            control_bytes: MIB,
+            hard_bytes: 4 * MIB,
+        }
+    }
+}
+
+/// Durations; `None` means that nothing runs out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// How long a model request may bring no progress.
+    pub stall_us: Option<u64>,
+    /// How long a permission may stay open; then it is denied.
+    pub approval_us: Option<u64>,
+    /// How long a hook may run that names no time itself.
+    pub hook_us: Option<u64>,
+    /// How long a call may run.
+    pub tool_us: Option<u64>,
+    /// How long the end of a turn waits for its write ([`Gates::turn_end`]).
+    pub flush_us: u64,
+    /// How long a draining close waits before it cancels.
+    pub drain_us: Option<u64>,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Timeouts {
+            stall_us: Some(300 * SECOND),
+            approval_us: None,
+            hook_us: Some(60 * SECOND),
+            tool_us: None,
+            flush_us: 2 * SECOND,
+            drain_us: None,
+        }
+    }
+}
+
+/// What one turn may use up; `None` means no bound.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Budgets {
+    /// Model steps in a turn; the turn then ends `MaxSteps`.
+    pub steps: Option<u32>,
+    /// Tokens in a turn, all buckets of all attempts, and the estimate of the request to come: a request that
+    /// would pass it isn't sent, and the turn ends `BudgetExhausted`.
+    pub tokens: Option<u64>,
+}
+
+impl Default for ModelConfig {
+    /// A model without a name, of unknown window; the embedder names one.
+    fn default() -> Self {
+        ModelConfig::new("", 0)
+    }
+}
+
+impl Retry {
+    /// The wait before an attempt (2, 3, …), without jitter; never 0.
+    pub(super) fn wait_us(&self, attempt: u32) -> u64 {
+        let at = usize::try_from(attempt.saturating_sub(2)).unwrap_or(usize::MAX);
+        let wait = self.backoff_us.get(at).or(self.backoff_us.last()).copied();
+        wait.unwrap_or(SECOND).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_wait_of_the_table_stands_for_later_ones_and_none_is_zero() {
+        let retry = Retry::default();
+        let waits: Vec<u64> = (2..=9)
+            .map(|attempt| retry.wait_us(attempt) / SECOND)
+            .collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 16, 16, 16]);
+        assert_eq!(
+            Retry {
+                backoff_us: Vec::new(),
+                ..Retry::default()
+            }
+            .wait_us(2),
+            SECOND
+        );
+        assert_eq!(
+            Retry {
+                backoff_us: Vec::from([0]),
+                ..Retry::default()
+            }
+            .wait_us(5),
+            1
+        );
+    }
+}

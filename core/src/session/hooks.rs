@@ -1,0 +1,363 @@
+//! Hooks: the slots they run in, one after another at one point, whoever runs them (section 8).
+
+use alloc::{collections::VecDeque, format, vec::Vec};
+
+use super::{
+    Session, args,
+    ask::{AskFor, OpenAsk},
+    phase::Phase,
+};
+use crate::vocab::{
+    Ask, AskClose, AskId, CallId, Decider, Effect, HookAsk, HookFacts, HookId, HookPoint,
+    HookReply, HookVerdict, Now, Text, What,
+};
+
+/// Hooks of one point that judge one thing, run in order.
+#[derive(Debug, Default)]
+pub(super) struct Chain {
+    rest: VecDeque<Pick>,
+    /// The one that runs.
+    pub slot: Option<Slot>,
+    pub started_us: u64,
+}
+
+/// A hook that is to run.
+#[derive(Clone, Debug)]
+struct Pick {
+    key: Text,
+    decides: bool,
+    host: bool,
+    timeout_us: Option<u64>,
+}
+
+/// The running hook of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// The driver runs it.
+    Local(HookId),
+    /// The host was asked.
+    Host(AskId),
+}
+
+/// What a hook run judges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    Prompt,
+    Pre(CallId),
+    Permission(CallId),
+    Post(CallId),
+    TurnEnd,
+}
+
+impl Owner {
+    pub fn point(self) -> HookPoint {
+        match self {
+            Owner::Prompt => HookPoint::PromptSubmit,
+            Owner::Pre(_) => HookPoint::PreTool,
+            Owner::Permission(_) => HookPoint::Permission,
+            Owner::Post(_) => HookPoint::PostTool,
+            Owner::TurnEnd => HookPoint::TurnEnd,
+        }
+    }
+}
+
+/// A hook run that hasn't been answered.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    pub owner: Owner,
+    pub key: Text,
+    pub decides: bool,
+    pub deadline_us: Option<u64>,
+}
+
+/// What a hook run came to.
+pub(super) struct Outcome {
+    pub owner: Owner,
+    pub key: Text,
+    pub says: Says,
+}
+
+/// What the hook says, with its failures already judged.
+pub(super) enum Says {
+    /// Nothing against it; perhaps something to add.
+    Pass { note: Option<Text> },
+    /// It replaces the prompt's content, or allows the call, with other input perhaps.
+    Allow {
+        input: Option<crate::vocab::RawJson>,
+        note: Option<Text>,
+    },
+    /// The host should be asked.
+    Ask,
+    /// It blocks, denies or refuses.
+    Deny(Text),
+}
+
+impl Session {
+    /// The hooks of a point, for a tool or for none.
+    pub(super) fn chain(&self, owner: Owner, tool: Option<&str>, now: Now) -> Chain {
+        let point = owner.point();
+        let fits = |matcher: &Option<Text>| match (matcher, tool) {
+            (Some(matcher), Some(tool)) => args::glob(matcher, tool),
+            (Some(_) | None, None) | (None, Some(_)) => true,
+        };
+        let local = self
+            .config
+            .hooks
+            .iter()
+            .filter(|hook| hook.spec.point == point && fits(&hook.spec.matcher));
+        let offered = self
+            .offered_hooks
+            .iter()
+            .filter(|hook| hook.point == point && fits(&hook.matcher));
+        let local = local.map(|hook| Pick {
+            key: hook.spec.key.clone(),
+            decides: hook.decides,
+            host: false,
+            timeout_us: hook.spec.timeout_us.or(self.config.timeouts.hook_us),
+        });
+        let offered = offered.map(|hook| Pick {
+            key: hook.key.clone(),
+            decides: true,
+            host: true,
+            timeout_us: hook.timeout_us.or(self.config.timeouts.hook_us),
+        });
+        Chain {
+            rest: local.chain(offered).collect(),
+            slot: None,
+            started_us: now.mono_us,
+        }
+    }
+
+    /// Starts the next hook of a chain. `false` if there is none left.
+    pub(super) fn next_hook(
+        &mut self,
+        chain: &mut Chain,
+        owner: Owner,
+        facts: impl FnOnce() -> HookFacts,
+    ) -> bool {
+        chain.slot = None;
+        let Some(pick) = chain.rest.pop_front() else {
+            return false;
+        };
+        let deadline_us = pick
+            .timeout_us
+            .map(|wait| self.now.mono_us.saturating_add(wait));
+        let run = Run {
+            owner,
+            key: pick.key.clone(),
+            decides: pick.decides,
+            deadline_us,
+        };
+        if pick.host {
+            let body = HookAsk {
+                key: pick.key,
+                point: owner.point(),
+                facts: facts(),
+            };
+            let ask = self.open_ask(
+                OpenAsk {
+                    what: AskFor::Hook(run),
+                    deadline_us: None,
+                },
+                Ask::Hook(body.into()),
+            );
+            chain.slot = Some(Slot::Host(ask));
+        } else {
+            let hook = HookId(self.ids.hook());
+            self.hooks.insert(hook, run);
+            self.effects.hooks.issue(hook.0);
+            self.out.effect(Effect::RunHook { hook });
+            chain.slot = Some(Slot::Local(hook));
+        }
+        true
+    }
+
+    /// Ends a chain early: the running hook of the driver is stopped, the host's question is closed.
+    pub(super) fn drop_chain(&mut self, chain: &mut Chain, how: &AskClose) {
+        chain.rest.clear();
+        match chain.slot.take() {
+            Some(Slot::Local(hook)) => self.stop_hook(hook),
+            Some(Slot::Host(ask)) if self.asks.remove(&ask).is_some() => {
+                self.say(What::AskClosed {
+                    ask,
+                    how: how.clone(),
+                });
+            }
+            Some(Slot::Host(_)) | None => {}
+        }
+    }
+
+    /// Stops a hook of the driver, if it still runs.
+    pub(super) fn stop_hook(&mut self, hook: HookId) {
+        if self.hooks.remove(&hook).is_some() {
+            self.effects.hooks.stop(hook.0);
+            self.out.effect(Effect::StopHook(hook));
+        }
+    }
+
+    /// Judges what a hook answered: failures by the row of its point (section 8).
+    pub(super) fn judge_hook(&mut self, run: Run, result: Result<HookReply, Text>) -> Outcome {
+        let Run {
+            owner,
+            key,
+            decides,
+            ..
+        } = run;
+        let says = match result {
+            Ok(reply) => says_of(owner, decides, reply),
+            Err(detail) => {
+                let point = owner.point();
+                let reported = match owner {
+                    Owner::Prompt | Owner::Pre(_) => !decides,
+                    Owner::Post(_) | Owner::TurnEnd => true,
+                    Owner::Permission(_) => false,
+                };
+                if reported {
+                    self.say(What::HookFailed {
+                        hook: key.clone(),
+                        point,
+                        detail: detail.clone(),
+                    });
+                }
+                match owner {
+                    Owner::Prompt | Owner::Pre(_) if decides => {
+                        Says::Deny(format!("hook {key} failed: {detail}").into())
+                    }
+                    Owner::Prompt
+                    | Owner::Pre(_)
+                    | Owner::Permission(_)
+                    | Owner::Post(_)
+                    | Owner::TurnEnd => Says::Pass { note: None },
+                }
+            }
+        };
+        Outcome { owner, key, says }
+    }
+
+    /// Hands an outcome to whoever waits for it.
+    pub(super) fn hook_decided(&mut self, outcome: Outcome) {
+        let Outcome { owner, key, says } = outcome;
+        match owner {
+            Owner::Prompt => self.prompt_hook_said(&key, says),
+            Owner::TurnEnd => self.turn_end_hook_said(&key, says),
+            Owner::Pre(call) | Owner::Permission(call) | Owner::Post(call) => {
+                self.with_tools(|session, turn, batch| match owner {
+                    Owner::Pre(_) => session.pre_hook_said(turn, batch, call, &key, says),
+                    Owner::Permission(_) => {
+                        session.permission_hook_said(turn, batch, call, &key, says)
+                    }
+                    Owner::Post(_) => session.post_hook_said(turn, batch, call, says),
+                    Owner::Prompt | Owner::TurnEnd => {}
+                });
+            }
+        }
+    }
+
+    /// The driver's hook ended.
+    pub(super) fn hook_settled(&mut self, hook: HookId, outcome: Result<HookReply, Text>) {
+        if let Some(run) = self.hooks.remove(&hook) {
+            let outcome = self.judge_hook(run, outcome);
+            self.hook_decided(outcome);
+        }
+    }
+
+    /// A hook of the driver took too long.
+    pub(super) fn hook_timed_out(&mut self, hook: HookId) {
+        if let Some(run) = self.hooks.remove(&hook) {
+            self.effects.hooks.stop(hook.0);
+            self.out.effect(Effect::StopHook(hook));
+            let outcome = self.judge_hook(run, Err("it took too long".into()));
+            self.hook_decided(outcome);
+        }
+    }
+
+    /// What a local hook is told.
+    pub(super) fn hook_facts(&self, owner: Owner) -> HookFacts {
+        match owner {
+            Owner::Prompt => {
+                let first = self.phase.turn().and_then(|turn| turn.to_apply.front());
+                HookFacts::Prompt {
+                    prompt: first.map_or(crate::vocab::PromptId(0), |prompt| prompt.id),
+                    text: first.map_or_else(|| "".into(), |prompt| args::text_of(&prompt.content)),
+                }
+            }
+            Owner::Pre(call) | Owner::Permission(call) => HookFacts::Call { call },
+            Owner::Post(call) => self.result_facts(call),
+            Owner::TurnEnd => self.phase.turn().map_or(
+                HookFacts::TurnEnd {
+                    again: false,
+                    last: None,
+                },
+                turn_end_facts,
+            ),
+        }
+    }
+
+    fn result_facts(&self, call: CallId) -> HookFacts {
+        let (content, wall_us) = match &self.phase {
+            Phase::Tools(_, batch) => batch.result_of(call),
+            Phase::Idle
+            | Phase::Admitting(..)
+            | Phase::Waiting(_)
+            | Phase::Saving(..)
+            | Phase::Requesting(..)
+            | Phase::Streaming(..)
+            | Phase::Backoff(..)
+            | Phase::Checking(..)
+            | Phase::Closed => (Vec::new(), 0),
+        };
+        HookFacts::Result {
+            call,
+            content,
+            wall_us,
+        }
+    }
+}
+
+/// What a turn-end hook is told.
+pub(super) fn turn_end_facts(turn: &super::phase::Turn) -> HookFacts {
+    let last = match &turn.answer {
+        Some(crate::vocab::TurnAnswer::Text(text)) => Some(text.clone()),
+        Some(crate::vocab::TurnAnswer::Captured { .. }) | None => None,
+    };
+    HookFacts::TurnEnd {
+        again: turn.refusals > 0,
+        last,
+    }
+}
+
+/// What an answer means at its point. An observe-only hook means nothing.
+fn says_of(owner: Owner, decides: bool, reply: HookReply) -> Says {
+    let HookReply {
+        verdict,
+        context,
+        go_on,
+        stop_reason,
+    } = reply;
+    if !decides {
+        return Says::Pass { note: None };
+    }
+    let stops = match owner {
+        Owner::Prompt | Owner::Pre(_) => !go_on,
+        Owner::Permission(_) | Owner::Post(_) | Owner::TurnEnd => false,
+    };
+    match verdict {
+        HookVerdict::Deny(why) => Says::Deny(why),
+        HookVerdict::Pass | HookVerdict::Allow { .. } | HookVerdict::Ask if stops => Says::Deny(
+            stop_reason
+                .or(context)
+                .unwrap_or_else(|| "stopped by a hook".into()),
+        ),
+        HookVerdict::Pass => Says::Pass { note: context },
+        HookVerdict::Allow { input } => Says::Allow {
+            input,
+            note: context,
+        },
+        HookVerdict::Ask => Says::Ask,
+    }
+}
+
+/// The decider that a hook is.
+pub(super) fn by_hook(key: &Text) -> Decider {
+    Decider::Hook(key.clone())
+}

@@ -1,0 +1,196 @@
+//! Prompts that wait: the steer queue, and the pending lanes in their order.
+
+use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
+
+use crate::vocab::{Block, IdleSteer, Lane, Message, Prompt, PromptId};
+
+/// A prompt that was admitted and waits to be applied.
+#[derive(Clone, Debug)]
+pub(in crate::session) struct Waiting {
+    pub id: PromptId,
+    pub content: Vec<Block>,
+    pub kind: Kind,
+    /// Order of arrival over all queues.
+    pub arrival: u64,
+    /// Its message, once it was made (a gating write needs it before it is applied).
+    pub message: Option<Arc<Message>>,
+    bytes: usize,
+}
+
+/// What a waiting prompt is, which decides what becomes of it when the turn ends first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::session) enum Kind {
+    /// An input to the model that wants an answer.
+    Prompt,
+    /// Something the model should know; never causes a step.
+    Context,
+}
+
+impl Waiting {
+    pub fn new(prompt: Prompt, arrival: u64) -> Self {
+        let bytes = prompt.bytes();
+        let kind = match prompt.deliver {
+            crate::vocab::Deliver::Context => Kind::Context,
+            crate::vocab::Deliver::IfIdle
+            | crate::vocab::Deliver::Queue(_)
+            | crate::vocab::Deliver::Steer {
+                idle: IdleSteer::Start | IdleSteer::Drop | IdleSteer::DropUnlessQueued,
+            }
+            | crate::vocab::Deliver::FollowUp
+            | crate::vocab::Deliver::Preempt => Kind::Prompt,
+        };
+        Waiting {
+            id: prompt.id,
+            content: prompt.content,
+            kind,
+            arrival,
+            message: None,
+            bytes,
+        }
+    }
+}
+
+/// The steer queue and the pending lanes.
+#[derive(Debug, Default)]
+pub(in crate::session) struct Prompts {
+    steer: VecDeque<Waiting>,
+    /// Preempting prompts, the newest first: before every lane.
+    front: VecDeque<Waiting>,
+    follow_up: VecDeque<Waiting>,
+    next: VecDeque<Waiting>,
+    later: VecDeque<Waiting>,
+    bytes: usize,
+}
+
+impl Prompts {
+    /// Queues at the end of a lane.
+    pub fn push(&mut self, lane: Lane, prompt: Waiting) {
+        self.bytes += prompt.bytes;
+        match lane {
+            Lane::Steer => self.steer.push_back(prompt),
+            Lane::FollowUp => self.follow_up.push_back(prompt),
+            Lane::Next => self.next.push_back(prompt),
+            Lane::Later => self.later.push_back(prompt),
+        }
+    }
+
+    /// Queues before every pending prompt.
+    pub fn push_front(&mut self, prompt: Waiting) {
+        self.bytes += prompt.bytes;
+        self.front.push_front(prompt);
+    }
+
+    /// Puts kept steers before the other follow-ups, in their order.
+    pub fn keep_steers(&mut self, kept: Vec<Waiting>) {
+        for prompt in kept.into_iter().rev() {
+            self.bytes += prompt.bytes;
+            self.follow_up.push_front(prompt);
+        }
+    }
+
+    fn lanes_mut(&mut self) -> [&mut VecDeque<Waiting>; 4] {
+        [
+            &mut self.front,
+            &mut self.follow_up,
+            &mut self.next,
+            &mut self.later,
+        ]
+    }
+
+    fn lanes(&self) -> [&VecDeque<Waiting>; 4] {
+        [&self.front, &self.follow_up, &self.next, &self.later]
+    }
+
+    /// The prompt whose turn it is, out of the pending lanes.
+    pub fn pop_pending(&mut self) -> Option<Waiting> {
+        let taken = self.lanes_mut().into_iter().find_map(VecDeque::pop_front);
+        self.forget(taken)
+    }
+
+    /// The next follow-up.
+    pub fn pop_follow_up(&mut self) -> Option<Waiting> {
+        let taken = self.follow_up.pop_front();
+        self.forget(taken)
+    }
+
+    /// The pending prompt that has waited longest.
+    pub fn pop_oldest(&mut self) -> Option<Waiting> {
+        let oldest = self
+            .lanes()
+            .into_iter()
+            .flatten()
+            .min_by_key(|p| p.arrival)
+            .map(|p| p.id)?;
+        self.take_pending(oldest)
+    }
+
+    /// Takes a pending prompt by its id.
+    pub fn take_pending(&mut self, id: PromptId) -> Option<Waiting> {
+        let taken = self.lanes_mut().into_iter().find_map(|lane| {
+            let at = lane.iter().position(|p| p.id == id)?;
+            lane.remove(at)
+        });
+        self.forget(taken)
+    }
+
+    /// Takes a prompt out of any queue by its id.
+    pub fn take(&mut self, id: PromptId) -> Option<Waiting> {
+        if let Some(at) = self.steer.iter().position(|p| p.id == id) {
+            let taken = self.steer.remove(at);
+            return self.forget(taken);
+        }
+        self.take_pending(id)
+    }
+
+    /// The first entry of the steer queue.
+    pub fn pop_steer(&mut self) -> Option<Waiting> {
+        let taken = self.steer.pop_front();
+        self.forget(taken)
+    }
+
+    /// The entries of the steer queue, in order of arrival.
+    pub fn steers(&self) -> impl Iterator<Item = &Waiting> {
+        self.steer.iter()
+    }
+
+    /// Whether a prompt steers: it keeps a turn from finishing (a Context prompt doesn't).
+    pub fn steer_waits(&self) -> bool {
+        self.steer.iter().any(|p| p.kind == Kind::Prompt)
+    }
+
+    /// Whether a follow-up waits.
+    pub fn has_follow_up(&self) -> bool {
+        !self.follow_up.is_empty()
+    }
+
+    /// How many prompts are pending, held ones too.
+    pub fn pending(&self) -> usize {
+        self.lanes().into_iter().map(VecDeque::len).sum()
+    }
+
+    /// How many prompts wait in all queues.
+    pub fn len(&self) -> usize {
+        self.pending() + self.steer.len()
+    }
+
+    /// Bytes of all that wait.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Ids of all that wait: steers, then the pending lanes in order.
+    pub fn ids(&self) -> Vec<PromptId> {
+        self.steer
+            .iter()
+            .chain(self.lanes().into_iter().flatten())
+            .map(|p| p.id)
+            .collect()
+    }
+
+    fn forget(&mut self, taken: Option<Waiting>) -> Option<Waiting> {
+        if let Some(prompt) = &taken {
+            self.bytes -= prompt.bytes;
+        }
+        taken
+    }
+}

@@ -1,0 +1,557 @@
+//! A session and a hand to drive it with: inputs go in by name, outputs come out as short words.
+
+use alloc::{
+    boxed::Box,
+    collections::BTreeMap,
+    format,
+    string::{String, ToString},
+    vec,
+    vec::Vec,
+};
+
+use crate::session::{
+    Session, SessionConfig,
+    config::{LocalHook, ModelConfig, Rule, RuleBehaviour},
+};
+use crate::vocab::*;
+
+pub const SECOND: u64 = 1_000_000;
+
+/// A tool with a schema that takes anything.
+pub fn tool(name: &str, side_effect: SideEffect) -> ToolSpec {
+    ToolSpec {
+        name: name.into(),
+        label: None,
+        description: "".into(),
+        schema: RawJson("{}".into()),
+        side_effect,
+        hidden: false,
+        uri_arg: None,
+        route: Route::Driver,
+    }
+}
+
+pub fn rule(behaviour: RuleBehaviour, tool: &str) -> Rule {
+    Rule {
+        behaviour,
+        tool: tool.into(),
+        pattern: None,
+    }
+}
+
+pub fn hook(point: HookPoint) -> LocalHook {
+    let spec = HookSpec {
+        key: "hook".into(),
+        point,
+        matcher: None,
+        timeout_us: None,
+    };
+    LocalHook {
+        spec,
+        decides: true,
+    }
+}
+
+/// The world of the traces: mode Ask, two calls side by side, order Call.
+pub fn config() -> SessionConfig {
+    let mut config = SessionConfig::new(ModelConfig::new("model", 0));
+    config.tools = vec![
+        tool("read", SideEffect::Read),
+        tool("readask", SideEffect::Read),
+        tool("write", SideEffect::Write),
+        tool("writeask", SideEffect::Write),
+    ];
+    config.rules = vec![
+        rule(RuleBehaviour::Allow, "write"),
+        rule(RuleBehaviour::Ask, "readask"),
+        rule(RuleBehaviour::Ask, "writeask"),
+    ];
+    config.limits.running_tools = 2;
+    config.timeouts.stall_us = None;
+    config.timeouts.hook_us = None;
+    config
+}
+
+pub fn info() -> Box<SessionInfo> {
+    Box::new(SessionInfo {
+        session: "s1".into(),
+        name: None,
+        generation: "g1".into(),
+        root: None,
+        cwd: "/".into(),
+        product: "test".into(),
+        continued: false,
+        history: Vec::new(),
+        model: ModelRef {
+            provider: None,
+            model: "".into(),
+        },
+        api_model: None,
+        efforts: Vec::new(),
+        settings: Box::new(config().settings),
+        tools: Vec::new(),
+        mcp: Vec::new(),
+        commands: Vec::new(),
+        skills: Vec::new(),
+        media: Vec::new(),
+    })
+}
+
+pub struct World {
+    pub session: Session,
+    pub now: Now,
+    commands: u64,
+    /// Step numbers by request, for the short words.
+    step: u32,
+    /// The index of the next call of each request.
+    calls: BTreeMap<u64, u32>,
+    /// Calls by their block in the open message.
+    blocks: BTreeMap<u32, CallId>,
+    /// Names of the gating writes.
+    pub said: Vec<String>,
+}
+
+impl World {
+    pub fn new(config: SessionConfig) -> World {
+        World::with_info(config, info())
+    }
+
+    pub fn with_info(config: SessionConfig, info: Box<SessionInfo>) -> World {
+        let now = Now {
+            mono_us: 0,
+            unix_ms: 1_000,
+        };
+        let session = Session::new(config, info, now);
+        let mut world = World {
+            session,
+            now,
+            commands: 0,
+            step: 0,
+            calls: BTreeMap::new(),
+            blocks: BTreeMap::new(),
+            said: Vec::new(),
+        };
+        assert_eq!(world.drain(), ["Opened"]);
+        world
+    }
+
+    pub fn at(&mut self, seconds: u64) -> &mut Self {
+        self.at_us(seconds * SECOND)
+    }
+
+    pub fn at_us(&mut self, us: u64) -> &mut Self {
+        self.now = Now {
+            mono_us: us,
+            unix_ms: 1_000 + us / 1_000,
+        };
+        self
+    }
+
+    /// Gives an input and takes all outputs.
+    pub fn give(&mut self, input: Input<'_>) -> Vec<String> {
+        assert_eq!(self.session.handle(input, self.now), Ok(()));
+        self.drain()
+    }
+
+    pub fn command(&mut self, command: Command) -> Vec<String> {
+        self.commands += 1;
+        self.give(Input::Call(Call {
+            id: CommandId(self.commands),
+            command,
+        }))
+    }
+
+    pub fn prompt(&mut self, id: u64, deliver: Deliver) -> Vec<String> {
+        self.command(Command::Prompt(prompt(id, deliver)))
+    }
+
+    pub fn cancel(&mut self, what: CancelWhat) -> Vec<String> {
+        self.command(Command::Cancel {
+            what,
+            why: CancelWhy::Host,
+        })
+    }
+
+    pub fn reply(&mut self, ask: u64, reply: Result<Reply, ReplyFault>) -> Vec<String> {
+        self.command(Command::Reply {
+            ask: AskId(ask),
+            reply,
+        })
+    }
+
+    pub fn allow(&mut self, ask: u64) -> Vec<String> {
+        self.reply(
+            ask,
+            Ok(Reply::Allow {
+                input: None,
+                updates: Vec::new(),
+            }),
+        )
+    }
+
+    pub fn deny(&mut self, ask: u64) -> Vec<String> {
+        self.reply(
+            ask,
+            Ok(Reply::Deny {
+                message: None,
+                interrupt: false,
+            }),
+        )
+    }
+
+    pub fn model(&mut self, request: u64, chunk: ModelChunk<'_>) -> Vec<String> {
+        self.give(Input::Model {
+            request: RequestId(request),
+            chunk,
+        })
+    }
+
+    /// A whole call of a tool.
+    pub fn call(&mut self, request: u64, name: &str, id: &str, arguments: &str) -> Vec<String> {
+        let index = self.calls.entry(request).or_default();
+        let number = *index;
+        *index += 1;
+        let mut out = self.model(
+            request,
+            ModelChunk::CallBegin {
+                index: number,
+                id: Some(id),
+                name,
+            },
+        );
+        out.extend(self.model(
+            request,
+            ModelChunk::CallArgs {
+                index: number,
+                text: arguments,
+            },
+        ));
+        out.extend(self.model(request, ModelChunk::CallEnd { index: number }));
+        out
+    }
+
+    /// The completion signal and the end.
+    pub fn complete(&mut self, request: u64) -> Vec<String> {
+        let mut out = self.model(request, ModelChunk::Finish("stop"));
+        out.extend(self.model(request, ModelChunk::End));
+        out
+    }
+
+    pub fn tool(&mut self, call: u64, outcome: ToolOutcome) -> Vec<String> {
+        let content = vec![Block::Text("out".into())];
+        self.give(Input::Tool {
+            call: CallId(call),
+            update: ToolUpdate::Done {
+                outcome,
+                content,
+                show: None,
+            },
+        })
+    }
+
+    pub fn hook(&mut self, hook: u64, verdict: HookVerdict) -> Vec<String> {
+        let reply = HookReply {
+            verdict,
+            context: None,
+            go_on: true,
+            stop_reason: None,
+        };
+        self.give(Input::Hook {
+            hook: HookId(hook),
+            outcome: Ok(reply),
+        })
+    }
+
+    pub fn store(&mut self, write: u64, ok: bool) -> Vec<String> {
+        let ok = if ok { Ok(()) } else { Err("disk full".into()) };
+        self.give(Input::Store {
+            write: WriteId(write),
+            ok,
+        })
+    }
+
+    pub fn wake(&mut self) -> Vec<String> {
+        self.give(Input::Woken)
+    }
+
+    /// All outputs as short words; deltas of one block are one.
+    pub fn drain(&mut self) -> Vec<String> {
+        let mut words: Vec<String> = Vec::new();
+        loop {
+            let writes = self.pending_write();
+            let Some(output) = self.session.poll_output() else {
+                break;
+            };
+            let word = match output {
+                Output::Event(event) => {
+                    let event = event.clone();
+                    self.event(&event.what)
+                }
+                Output::Delta(delta) => match delta.kind {
+                    Kind::Text => Some("D text".to_string()),
+                    Kind::Thinking => Some("D thinking".to_string()),
+                    Kind::Signature => Some("D signature".to_string()),
+                    Kind::Input => Some(format!(
+                        "D call c{}",
+                        self.blocks.get(&delta.block).map_or(0, |call| call.0)
+                    )),
+                    Kind::Opaque => Some("D opaque".to_string()),
+                },
+                Output::Effect { run, effect } => {
+                    assert_eq!(run, RunId::MAIN);
+                    let point = self.session.body(run, &effect);
+                    let word = effect_word(&effect, point, writes);
+                    Some(word)
+                }
+            };
+            if let Some(word) = word
+                && (words.last() != Some(&word) || !word.starts_with("D "))
+            {
+                words.push(word);
+            }
+        }
+        self.said.extend(words.iter().cloned());
+        words
+    }
+
+    fn pending_write(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn event(&mut self, what: &What) -> Option<String> {
+        Some(match what {
+            What::Opened(_) => "Opened".into(),
+            What::Changed(info) => format!("Changed {:?}", info.settings.approvals),
+            What::Closed { why } => format!("Closed {}", close_word(why)),
+            What::Replied { reply, .. } => format!("RP {}", reply_word(reply)),
+            What::Queued { prompt, lane } => format!("QD P{} {lane:?}", prompt.0),
+            What::PromptApplied { prompt, turn } => {
+                let turn = turn.map_or_else(|| "-".into(), |turn| format!("t{}", turn.0));
+                format!("PromptApplied P{} {turn}", prompt.0)
+            }
+            What::PromptEnded { prompt, end } => format!("PE P{} {}", prompt.0, end_word(end)),
+            What::TurnStarted { turn, cause } => format!("TS t{} {cause:?}", turn.0),
+            What::TurnEnded {
+                turn, end, pending, ..
+            } => {
+                let mut word = format!("TE t{} {}", turn.0, end_word(end));
+                if pending.queued > 0 {
+                    word.push_str(&format!(" queued={}", pending.queued));
+                }
+                if pending.background {
+                    word.push_str(" background");
+                }
+                if pending.resumes {
+                    word.push_str(" resumes");
+                }
+                word
+            }
+            What::Settled => "Settled".into(),
+            What::StepStarted { number, .. } => {
+                self.step = *number;
+                format!("SS {number}")
+            }
+            What::StepEnded { .. } => format!("SE {}", self.step),
+            What::Context { .. } => "Context".into(),
+            What::RequestStarted { request, attempt } => {
+                format!("RequestStarted r{} {}.{attempt}", request.0, self.step)
+            }
+            What::RequestEnded {
+                request, outcome, ..
+            } => {
+                let word = match outcome {
+                    RequestOutcome::Complete { .. } => "Complete",
+                    RequestOutcome::Truncated => "Truncated",
+                    RequestOutcome::Cancelled => "Cancelled",
+                    RequestOutcome::Failed(_) => "Failed",
+                };
+                format!("RE r{} {word}", request.0)
+            }
+            What::RetryScheduled {
+                attempt, wait_us, ..
+            } => {
+                format!("RY {attempt} {}s", wait_us.unwrap_or(0) / SECOND)
+            }
+            What::RetryEnded { ok, why } => match (ok, why) {
+                (true, _) => "RX ok".into(),
+                (false, Some(_)) => "RX failed".into(),
+                (false, None) => "RX cancelled".into(),
+            },
+            What::MessageStarted { .. } => "MS".into(),
+            What::BlockStarted { block, head, .. } => {
+                if let BlockHead::ToolUse { call, .. } = head {
+                    self.blocks.insert(*block, *call);
+                }
+                return None;
+            }
+            What::BlockEnded { .. } => return None,
+            What::Delta { .. } => "a delta as an event".into(),
+            What::MessageEnded { stop, kept, .. } => {
+                self.blocks.clear();
+                format!("ME {stop:?} {}", if *kept { "kept" } else { "void" })
+            }
+            What::Message(message) => match (&message.prompt, &message.origin) {
+                (Some(prompt), _) => format!("Message P{}", prompt.0),
+                (None, Origin::Hook(_)) => "Message hook".into(),
+                (None, origin) => format!("Message {origin:?}"),
+            },
+            What::ToolStarted { call, .. } => format!("TB c{}", call.0),
+            What::Decided { call, verdict } => {
+                let way = if verdict.allow { "allow" } else { "deny" };
+                format!("DC c{} {way} {}", call.0, by_word(&verdict.by))
+            }
+            What::ToolProgress { call, .. } => format!("TP c{}", call.0),
+            What::ToolEnded { call, outcome, .. } => {
+                format!("TF c{} {}", call.0, outcome_word(outcome))
+            }
+            What::ToolSkipped { call, why } => format!("TK c{} {why:?}", call.0),
+            What::FileChanged { path, .. } => format!("FC {path}"),
+            What::Checkpoint { call, .. } => format!("CK c{}", call.0),
+            What::Asked { ask, body } => {
+                let about = match body {
+                    Ask::Permission(ask) => match &ask.reason {
+                        AskReason::Gate => String::new(),
+                        AskReason::UnapprovedSource { .. } => " source".into(),
+                        AskReason::Network { host } => format!(" network:{host}"),
+                        AskReason::Other(_) => " other".into(),
+                    },
+                    Ask::Hook(hook) => format!(" hook:{:?}", hook.point),
+                    Ask::Tool { .. } => " tool".into(),
+                    Ask::Uri { .. } => " uri".into(),
+                    Ask::Choice(_) => " choice".into(),
+                };
+                let call = body
+                    .call()
+                    .map_or_else(String::new, |call| format!(" c{}", call.0));
+                format!("AQ a{}{call}{about}", ask.0)
+            }
+            What::AskClosed { ask, how } => {
+                let how = match how {
+                    AskClose::Answered { by, .. } => format!("Answered:{}", by_word(by)),
+                    AskClose::Fault(_) => "Fault".into(),
+                    other => format!("{other:?}"),
+                };
+                format!("AC a{} {how}", ask.0)
+            }
+            What::HookFailed { point, .. } => format!("HF {point:?}"),
+            What::CompletionRefused { continuation, .. } => {
+                format!("CompletionRefused {}", continuation + 1)
+            }
+            What::Notice { text, .. } => {
+                let text = if text.starts_with("store timed out") {
+                    "store timed out"
+                } else {
+                    text
+                };
+                format!("Notice {text}")
+            }
+            other => format!("{other:?}"),
+        })
+    }
+}
+
+fn effect_word(
+    effect: &Effect,
+    body: Option<EffectBody<'_>>,
+    _writes: Option<&'static str>,
+) -> String {
+    match effect {
+        Effect::StartModel(request) => format!("!StartModel r{}", request.0),
+        Effect::StopModel(request) => format!("!StopModel r{}", request.0),
+        Effect::RunTool { call } => format!("!RunTool c{}", call.0),
+        Effect::StopTool(call) => format!("!StopTool c{}", call.0),
+        Effect::Snapshot { call, .. } => format!("!Snapshot c{}", call.0),
+        Effect::Allow { call, ok } => format!("!Allow c{} {ok}", call.0),
+        Effect::RunHook { hook } => match body {
+            Some(EffectBody::Hook { point, facts, .. }) => {
+                let call = match facts {
+                    HookFacts::Call { call } | HookFacts::Result { call, .. } => {
+                        format!(" c{}", call.0)
+                    }
+                    _ => String::new(),
+                };
+                format!("!RunHook h{} {point:?}{call}", hook.0)
+            }
+            _ => format!("!RunHook h{} without a body", hook.0),
+        },
+        Effect::StopHook(hook) => format!("!StopHook h{}", hook.0),
+        Effect::Store(write) => {
+            let what = match body {
+                Some(EffectBody::Write(WriteBody::Prompt(_))) => "Prompt",
+                Some(EffectBody::Write(WriteBody::Turn(_))) => "Turn",
+                Some(EffectBody::Write(WriteBody::Refusal(_))) => "Refusal",
+                Some(EffectBody::Write(WriteBody::Setting(_))) => "Setting",
+                _ => "without a body",
+            };
+            format!("!Store w{} {what}", write.0)
+        }
+        Effect::Reload(_) => "!Reload".into(),
+        other => format!("!{other:?}"),
+    }
+}
+
+pub fn prompt(id: u64, deliver: Deliver) -> Prompt {
+    Prompt {
+        id: PromptId(id),
+        tag: None,
+        content: vec![Block::Text(format!("prompt {id}").into())],
+        deliver,
+        literal: false,
+    }
+}
+
+fn close_word(why: &CloseWhy) -> String {
+    match why {
+        CloseWhy::Signal(_) => "Signal".into(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn reply_word(reply: &Result<Answer, Refusal>) -> String {
+    match reply {
+        Ok(Answer::Admitted(Admitted::Queued(lane))) => format!("Queued {lane:?}"),
+        Ok(Answer::Admitted(how)) => format!("{how:?}"),
+        Ok(Answer::Cancelling { hit, .. }) => match hit {
+            Hit::Turn(turn) => format!("Cancelling t{}", turn.0),
+            other => format!("Cancelling {other:?}"),
+        },
+        Ok(other) => format!("{other:?}"),
+        Err(refusal) => format!("Err {refusal:?}"),
+    }
+}
+
+fn end_word(end: &End) -> String {
+    match end {
+        End::Finished { .. } => "Finished".into(),
+        End::Truncated(_) => "Truncated".into(),
+        End::BudgetExhausted(_) => "BudgetExhausted".into(),
+        End::Blocked(_) => "Blocked".into(),
+        End::Failed(_) => "Failed".into(),
+        End::Dropped(why) => format!("Dropped:{why:?}"),
+        End::Cancelled(why) => match why {
+            CancelWhy::Preempted(prompt) => format!("Cancelled:Preempted:P{}", prompt.0),
+            CancelWhy::Denied(call) => format!("Cancelled:Denied:c{}", call.0),
+            CancelWhy::Signal(_) => "Cancelled:Signal".into(),
+            other => format!("Cancelled:{other:?}"),
+        },
+        other => format!("{other:?}"),
+    }
+}
+
+fn by_word(by: &Decider) -> String {
+    match by {
+        Decider::Rule(_) => "Rule".into(),
+        Decider::Hook(_) => "Hook".into(),
+        Decider::Fault(_) => "Fault".into(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn outcome_word(outcome: &ToolOutcome) -> String {
+    match outcome {
+        ToolOutcome::Ok => "ok".into(),
+        ToolOutcome::Failed => "failed".into(),
+        ToolOutcome::Denied(by) => format!("Denied:{}", by_word(by)),
+        other => format!("{other:?}"),
+    }
+}

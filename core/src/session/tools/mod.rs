@@ -1,0 +1,655 @@
+//! The tool phase: calls run in waves, each judged, asked about, run, and ended once (section 7).
+
+mod judge;
+mod result;
+mod run;
+
+use alloc::{boxed::Box, collections::VecDeque, sync::Arc, vec::Vec};
+use core::ops::Range;
+
+use super::{
+    Session,
+    hooks::{Chain, by_hook},
+    phase::{Phase, Turn},
+};
+use crate::session::config::ToolEndOrder;
+use crate::vocab::{
+    AskId, Block, CallId, End, Failure, FailureKind, MessageId, QueueFate, RawJson, Show, Text,
+    ToolCause, ToolInput, ToolOutcome, ToolSpec, What,
+};
+
+pub(super) use run::{Stop, skipped_result};
+
+/// The calls of one reply.
+pub(super) struct Batch {
+    calls: Vec<Tool>,
+    message: MessageId,
+    /// The calls that may run side by side now.
+    wave: Range<usize>,
+    /// The next call of the wave to begin.
+    next: usize,
+    /// Calls that wait because too many permissions are open, first come first served.
+    asking: VecDeque<usize>,
+    /// Set when a call or an answer ends the turn.
+    over: Option<Over>,
+}
+
+/// What ends the turn out of the tool phase.
+enum Over {
+    /// The host denied a call and interrupted.
+    Interrupt(CallId),
+    /// A call ended the turn as `Finished`; its index, and the answer of a capture tool.
+    Finished {
+        at: usize,
+        captured: Option<(Text, RawJson)>,
+    },
+    /// The call at the index can't be put right.
+    Failed { at: usize, failure: Failure },
+}
+
+/// One call.
+pub(super) struct Tool {
+    pub call: CallId,
+    pub provider_id: Text,
+    pub name: Text,
+    pub input: ToolInput,
+    /// Its block in the message.
+    pub block: u32,
+    pub spec: Option<Arc<ToolSpec>>,
+    pub state: State,
+    /// Input that a hook or the host put in place of the model's.
+    changed: bool,
+    /// What a pre-tool hook said: allow or ask, kept for the gate.
+    hook: Option<HookSays>,
+    /// Whether the host was asked, which needs a `Decided`.
+    asked: bool,
+    decided: bool,
+    snapshotted: bool,
+    began_us: u64,
+    /// Output so far, for a call that is cut short.
+    so_far: Vec<Block>,
+    /// What the model is told.
+    result: Option<(Vec<Block>, bool)>,
+}
+
+#[derive(Clone)]
+struct HookSays {
+    key: Text,
+    allow: bool,
+}
+
+/// Where a call stands.
+pub(super) enum State {
+    /// Not begun.
+    Waiting,
+    /// The pre-tool hooks judge it.
+    Hooked(Chain),
+    /// Its files are being saved.
+    Snapshot,
+    /// It has to be asked about when fewer permissions are open.
+    AskWaiting,
+    /// The host is asked, perhaps a hook beside it.
+    Asking { hooks: Chain },
+    /// It is being carried out, by the driver or by the host that was asked.
+    Running {
+        ask: Option<AskId>,
+        deadline_us: Option<u64>,
+    },
+    /// The post-tool hooks see its outcome.
+    PostHook { chain: Chain, ended: Ended },
+    /// Over, and waits until it may be said.
+    Done(Ended),
+    /// `ToolEnded` or `ToolSkipped` was said.
+    Said,
+}
+
+/// An outcome.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub outcome: ToolOutcome,
+    pub content: Vec<Block>,
+    pub show: Option<Box<Show>>,
+}
+
+impl Tool {
+    pub fn new(
+        call: CallId,
+        provider_id: Text,
+        name: Text,
+        input: ToolInput,
+        block: u32,
+        spec: Option<Arc<ToolSpec>>,
+    ) -> Self {
+        Tool {
+            call,
+            provider_id,
+            name,
+            input,
+            block,
+            spec,
+            state: State::Waiting,
+            changed: false,
+            hook: None,
+            asked: false,
+            decided: false,
+            snapshotted: false,
+            began_us: 0,
+            so_far: Vec::new(),
+            result: None,
+        }
+    }
+
+    /// Begun and not over.
+    fn is_under_way(&self) -> bool {
+        match &self.state {
+            State::Hooked(_)
+            | State::Snapshot
+            | State::AskWaiting
+            | State::Asking { .. }
+            | State::Running { .. }
+            | State::PostHook { .. } => true,
+            State::Waiting | State::Done(_) | State::Said => false,
+        }
+    }
+}
+
+impl Batch {
+    pub fn new(message: MessageId, calls: Vec<Tool>) -> Self {
+        Batch {
+            calls,
+            message,
+            wave: 0..0,
+            next: 0,
+            asking: VecDeque::new(),
+            over: None,
+        }
+    }
+
+    pub fn find(&self, call: CallId) -> Option<usize> {
+        self.calls.iter().position(|tool| tool.call == call)
+    }
+
+    pub fn get(&self, call: CallId) -> Option<&Tool> {
+        self.calls.iter().find(|tool| tool.call == call)
+    }
+
+    fn at(&mut self, at: usize) -> Option<&mut Tool> {
+        self.calls.get_mut(at)
+    }
+
+    pub fn state_mut(&mut self, at: usize) -> Option<&mut State> {
+        self.calls.get_mut(at).map(|tool| &mut tool.state)
+    }
+
+    pub fn name(&self, at: usize) -> Option<Text> {
+        self.calls.get(at).map(|tool| tool.name.clone())
+    }
+
+    /// The arguments, if they are an object.
+    pub fn input(&self, at: usize) -> Option<&RawJson> {
+        match &self.calls.get(at)?.input {
+            ToolInput::Object(raw) => Some(raw),
+            ToolInput::Unparsed(_) => None,
+        }
+    }
+
+    pub fn replace_input(&mut self, at: usize, input: RawJson) {
+        if let Some(tool) = self.at(at) {
+            tool.input = ToolInput::Object(input);
+            tool.changed = true;
+        }
+    }
+
+    /// The host denied a call and wants the turn to end.
+    pub fn interrupt(&mut self, at: usize) {
+        if let Some(call) = self.calls.get(at).map(|tool| tool.call) {
+            self.over.get_or_insert(Over::Interrupt(call));
+        }
+    }
+
+    /// The calls that run, with their deadlines.
+    pub fn running(&self) -> impl Iterator<Item = (CallId, Option<u64>)> {
+        self.calls.iter().filter_map(|tool| match &tool.state {
+            State::Running { deadline_us, .. } => Some((tool.call, *deadline_us)),
+            State::Waiting
+            | State::Hooked(_)
+            | State::Snapshot
+            | State::AskWaiting
+            | State::Asking { .. }
+            | State::PostHook { .. }
+            | State::Done(_)
+            | State::Said => None,
+        })
+    }
+
+    /// A call's outcome so far, for its post-tool hooks.
+    pub fn result_of(&self, call: CallId) -> (Vec<Block>, u64) {
+        match self.get(call).map(|tool| &tool.state) {
+            Some(State::PostHook { chain, ended }) => {
+                let began = self.get(call).map_or(0, |tool| tool.began_us);
+                (
+                    ended.content.clone(),
+                    chain.started_us.saturating_sub(began),
+                )
+            }
+            Some(
+                State::Waiting
+                | State::Hooked(_)
+                | State::Snapshot
+                | State::AskWaiting
+                | State::Asking { .. }
+                | State::Running { .. }
+                | State::Done(_)
+                | State::Said,
+            )
+            | None => (Vec::new(), 0),
+        }
+    }
+}
+
+impl Session {
+    /// Runs something on the tool phase and then does what became possible. Outside the phase it is nothing.
+    pub(super) fn with_tools(&mut self, work: impl FnOnce(&mut Session, &mut Turn, &mut Batch)) {
+        match core::mem::take(&mut self.phase) {
+            Phase::Tools(mut turn, mut batch) => {
+                work(self, &mut turn, &mut batch);
+                self.tools_go(turn, batch);
+            }
+            other @ (Phase::Idle
+            | Phase::Admitting(..)
+            | Phase::Waiting(_)
+            | Phase::Saving(..)
+            | Phase::Requesting(..)
+            | Phase::Streaming(..)
+            | Phase::Backoff(..)
+            | Phase::Checking(..)
+            | Phase::Closed) => self.phase = other,
+        }
+    }
+
+    /// Says what may be said, asks what may be asked, begins what may begin, until nothing more is possible.
+    pub(super) fn tools_go(&mut self, mut turn: Box<Turn>, mut batch: Box<Batch>) {
+        loop {
+            if let Some(over) = batch.over.take() {
+                return self.tools_over(turn, batch, over);
+            }
+            self.say_ended(&mut turn, &mut batch);
+            if self.ask_next(&mut turn, &mut batch) {
+                continue;
+            }
+            let wave = batch.calls.get(batch.wave.clone()).unwrap_or_default();
+            if wave.iter().all(|tool| matches!(tool.state, State::Said)) {
+                if batch.wave.end == batch.calls.len() {
+                    self.push_results(&mut batch);
+                    self.end_step(&mut turn);
+                    return self.boundary(turn);
+                }
+                batch.wave = self.next_wave(&batch);
+                batch.next = batch.wave.start;
+            }
+            let under_way = batch
+                .calls
+                .iter()
+                .filter(|tool| tool.is_under_way())
+                .count();
+            if batch.next < batch.wave.end && under_way < self.parallel_limit() && self.has_room() {
+                let at = batch.next;
+                batch.next += 1;
+                self.begin_call(&mut turn, &mut batch, at);
+            } else {
+                break;
+            }
+        }
+        self.phase = Phase::Tools(turn, batch);
+    }
+
+    /// How many calls may be under way: bounded so that their hooks and questions keep to their limits.
+    fn parallel_limit(&self) -> usize {
+        self.config.limits.running_tools.clamp(1, 16)
+    }
+
+    fn next_wave(&self, batch: &Batch) -> Range<usize> {
+        let start = batch.wave.end;
+        let rest = batch.calls.get(start..).unwrap_or_default();
+        let safe = |tool: &Tool| {
+            tool.spec
+                .as_ref()
+                .is_some_and(|spec| self.config.policy.parallel.is_safe(spec))
+        };
+        let run = rest.iter().take_while(|tool| safe(tool)).count();
+        start..start + run.max(1)
+    }
+
+    fn begin_call(&mut self, turn: &mut Turn, batch: &mut Batch, at: usize) {
+        let now = self.now;
+        let message = batch.message;
+        let Some(tool) = batch.at(at) else { return };
+        tool.began_us = now.mono_us;
+        let (call, name) = (tool.call, tool.name.clone());
+        let started = What::ToolStarted {
+            call,
+            provider_id: Some(tool.provider_id.clone()),
+            name: name.clone(),
+            input: Some(tool.input.clone()),
+            cause: ToolCause::Model {
+                message,
+                block: tool.block,
+            },
+            side_effect: tool
+                .spec
+                .as_ref()
+                .map_or(crate::vocab::SideEffect::Unknown, |spec| spec.side_effect),
+        };
+        self.say(started);
+        if !self.recheck(turn, batch, at) {
+            return;
+        }
+        let mut chain = self.chain(super::hooks::Owner::Pre(call), Some(&name), now);
+        if self.next_hook(&mut chain, super::hooks::Owner::Pre(call), || {
+            crate::vocab::HookFacts::Call { call }
+        }) {
+            if let Some(tool) = batch.at(at) {
+                tool.state = State::Hooked(chain);
+            }
+        } else {
+            self.gate(turn, batch, at);
+        }
+    }
+
+    pub(super) fn pre_hook_said(
+        &mut self,
+        turn: &mut Turn,
+        batch: &mut Batch,
+        call: CallId,
+        key: &Text,
+        says: super::hooks::Says,
+    ) {
+        use super::hooks::{Owner, Says};
+        let Some(at) = batch.find(call) else { return };
+        let Some(tool) = batch.at(at) else { return };
+        let State::Hooked(chain) = &mut tool.state else {
+            return;
+        };
+        let mut chain = core::mem::take(chain);
+        let note = match says {
+            Says::Deny(why) => return self.deny_call(turn, batch, at, by_hook(key), Some(why)),
+            Says::Pass { note } => note,
+            Says::Ask => {
+                tool.hook = Some(HookSays {
+                    key: key.clone(),
+                    allow: false,
+                });
+                None
+            }
+            Says::Allow { input, note } => {
+                tool.hook = Some(HookSays {
+                    key: key.clone(),
+                    allow: true,
+                });
+                if let Some(input) = input {
+                    batch.replace_input(at, input);
+                    if !self.recheck(turn, batch, at) {
+                        return;
+                    }
+                }
+                note
+            }
+        };
+        if let Some(note) = note {
+            turn.own.push(self.make_note(key, call, &note));
+        }
+        if self.next_hook(&mut chain, Owner::Pre(call), || {
+            crate::vocab::HookFacts::Call { call }
+        }) {
+            if let Some(tool) = batch.at(at) {
+                tool.state = State::Hooked(chain);
+            }
+        } else {
+            self.gate(turn, batch, at);
+        }
+    }
+
+    pub(super) fn permission_hook_said(
+        &mut self,
+        turn: &mut Turn,
+        batch: &mut Batch,
+        call: CallId,
+        key: &Text,
+        says: super::hooks::Says,
+    ) {
+        use super::ask::{AskFor, Settled};
+        use super::hooks::{Owner, Says};
+        let _ = turn;
+        let Some(tool) = batch.find(call).and_then(|at| batch.at(at)) else {
+            return;
+        };
+        let State::Asking { hooks } = &mut tool.state else {
+            return;
+        };
+        hooks.slot = None;
+        let mut chain = core::mem::take(hooks);
+        let by = by_hook(key);
+        let settled = match says {
+            Says::Pass { .. } | Says::Ask => {
+                self.next_hook(&mut chain, Owner::Permission(call), || {
+                    crate::vocab::HookFacts::Call { call }
+                });
+                tool.state = State::Asking { hooks: chain };
+                return;
+            }
+            Says::Allow { input, .. } => Settled::Allow {
+                by,
+                input,
+                updates: Vec::new(),
+            },
+            Says::Deny(why) => Settled::Deny {
+                by,
+                message: Some(why),
+                interrupt: false,
+            },
+        };
+        let open = self
+            .asks
+            .iter()
+            .find(|(_, open)| matches!(open.what, AskFor::Permission(asked) if asked == call));
+        if let Some(ask) = open.map(|(ask, _)| *ask) {
+            self.asks.remove(&ask);
+            batch_settle(self, turn, batch, ask, call, settled);
+        }
+    }
+
+    pub(super) fn post_hook_said(
+        &mut self,
+        turn: &mut Turn,
+        batch: &mut Batch,
+        call: CallId,
+        says: super::hooks::Says,
+    ) {
+        use super::hooks::{Owner, Says};
+        let _ = turn;
+        let Some(tool) = batch.find(call).and_then(|at| batch.at(at)) else {
+            return;
+        };
+        let State::PostHook { chain, ended } = &mut tool.state else {
+            return;
+        };
+        match says {
+            Says::Pass { note: Some(note) }
+            | Says::Allow {
+                note: Some(note), ..
+            }
+            | Says::Deny(note) => {
+                ended.content.push(Block::Text(note));
+            }
+            Says::Pass { note: None } | Says::Allow { note: None, .. } | Says::Ask => {}
+        }
+        let mut chain = core::mem::take(chain);
+        let wall_us = chain.started_us.saturating_sub(tool.began_us);
+        let content = &ended.content;
+        let facts = || crate::vocab::HookFacts::Result {
+            call,
+            content: content.clone(),
+            wall_us,
+        };
+        let more = self.next_hook(&mut chain, Owner::Post(call), facts);
+        if let State::PostHook { chain: old, ended } = &mut tool.state {
+            if more {
+                *old = chain;
+            } else {
+                let ended = Ended {
+                    outcome: ended.outcome.clone(),
+                    content: core::mem::take(&mut ended.content),
+                    show: ended.show.take(),
+                };
+                tool.state = State::Done(ended);
+            }
+        }
+    }
+
+    /// Says the ends that may be said now.
+    fn say_ended(&mut self, turn: &mut Turn, batch: &mut Batch) {
+        for at in batch.wave.clone() {
+            let Some(tool) = batch.at(at) else { return };
+            match &tool.state {
+                State::Done(_) => self.end_call(turn, batch, at),
+                State::Said => {}
+                State::Waiting
+                | State::Hooked(_)
+                | State::Snapshot
+                | State::AskWaiting
+                | State::Asking { .. }
+                | State::Running { .. }
+                | State::PostHook { .. } => match self.config.policy.tool_end_order {
+                    ToolEndOrder::Call => return,
+                    ToolEndOrder::Finish => {}
+                },
+            }
+        }
+    }
+
+    /// `ToolEnded` for a call that is over.
+    fn end_call(&mut self, turn: &mut Turn, batch: &mut Batch, at: usize) {
+        let Some(tool) = batch.at(at) else { return };
+        match core::mem::replace(&mut tool.state, State::Said) {
+            State::Done(Ended {
+                outcome,
+                content,
+                show,
+            }) => {
+                let error = outcome.is_error();
+                tool.result = Some((content.clone(), error));
+                let call = tool.call;
+                if matches!(outcome, ToolOutcome::Denied(_)) {
+                    turn.denials.push(call);
+                }
+                self.say(What::ToolEnded {
+                    call,
+                    outcome,
+                    content,
+                    show,
+                });
+            }
+            other @ (State::Waiting
+            | State::Hooked(_)
+            | State::Snapshot
+            | State::AskWaiting
+            | State::Asking { .. }
+            | State::Running { .. }
+            | State::PostHook { .. }
+            | State::Said) => tool.state = other,
+        }
+    }
+
+    /// Ends a call that never ran, or whose outcome no hook sees.
+    pub(super) fn call_over(
+        &mut self,
+        batch: &mut Batch,
+        at: usize,
+        outcome: ToolOutcome,
+        text: &str,
+    ) {
+        if let Some(tool) = batch.at(at) {
+            let content = alloc::vec![Block::Text(text.into())];
+            tool.state = State::Done(Ended {
+                outcome,
+                content,
+                show: None,
+            });
+        }
+    }
+
+    /// The turn leaves the tool phase before its calls are through.
+    fn tools_over(&mut self, mut turn: Box<Turn>, mut batch: Box<Batch>, over: Over) {
+        match over {
+            Over::Interrupt(call) => {
+                let stop = super::cancel::Stopping::Cancel(crate::vocab::CancelWhy::Denied(call));
+                self.phase = Phase::Tools(turn, batch);
+                self.stop_turn(&stop, QueueFate::Run, None);
+            }
+            Over::Finished { at, captured } => {
+                self.end_call(&mut turn, &mut batch, at);
+                self.wind_up(&mut turn, &mut batch, &Stop::TURN_OVER);
+                self.end_step(&mut turn);
+                if let Some((tool, input)) = captured {
+                    turn.answer = Some(crate::vocab::TurnAnswer::Captured { tool, input });
+                }
+                if self.prompts.steer_waits() {
+                    return self.boundary(turn);
+                }
+                let finish = turn.finish.clone();
+                self.finish_turn(turn, End::Finished { finish }, QueueFate::Run);
+            }
+            Over::Failed { at, failure } => {
+                self.end_call(&mut turn, &mut batch, at);
+                self.wind_up(&mut turn, &mut batch, &Stop::TURN_OVER);
+                self.finish_turn(turn, End::Failed(failure), QueueFate::Run);
+            }
+        }
+    }
+
+    /// Stops what runs and ends every call in call order; the results go into the history.
+    pub(super) fn wind_up(&mut self, turn: &mut Turn, batch: &mut Batch, stop: &Stop) {
+        self.close_asks(&stop.close, Some(batch));
+        self.stop_calls(batch);
+        for at in 0..batch.calls.len() {
+            self.cut_call(batch, at, stop);
+            self.end_call(turn, batch, at);
+        }
+        self.push_results(batch);
+    }
+}
+
+/// A permission hook decided: its own question was closed before, now the host's is.
+fn batch_settle(
+    session: &mut Session,
+    turn: &mut Turn,
+    batch: &mut Batch,
+    ask: AskId,
+    call: CallId,
+    settled: super::ask::Settled,
+) {
+    let (by, allow) = match &settled {
+        super::ask::Settled::Allow { by, .. } => (by.clone(), true),
+        super::ask::Settled::Deny { by, .. } => (by.clone(), false),
+    };
+    session.say(What::AskClosed {
+        ask,
+        how: crate::vocab::AskClose::Answered {
+            by,
+            allow: Some(allow),
+        },
+    });
+    if let Some(at) = batch.find(call) {
+        session.decide(turn, batch, at, settled);
+    }
+}
+
+/// A failure of a capture tool.
+fn capture_failure(name: &str, why: &str) -> Failure {
+    Failure {
+        kind: FailureKind::Capture,
+        status: None,
+        retryable: false,
+        text: alloc::format!("the input of {name} was never right: {why}").into(),
+    }
+}

@@ -1,0 +1,475 @@
+//! Carrying calls out, and ending them early.
+
+use alloc::{boxed::Box, format, string::ToString, vec, vec::Vec};
+
+use super::{Batch, Ended, Over, State, Tool, result::keep_within};
+use crate::session::{
+    Session, args,
+    ask::{AskFor, OpenAsk},
+    hooks::{Owner, Slot},
+    phase::Turn,
+};
+use crate::vocab::{
+    Ask, AskClose, AskId, AskReason, Block, CallId, Decider, Effect, HookFacts, JobId,
+    PermissionAsk, Progress, Route, Show, SkipWhy, Text, ToolInput, ToolOutcome, ToolUpdate, What,
+};
+
+/// How calls are ended early.
+pub(in crate::session) struct Stop {
+    /// How open questions close.
+    pub close: AskClose,
+    /// What a call that was begun ends as.
+    pub begun: ToolOutcome,
+    /// Why the others never began.
+    pub skip: SkipWhy,
+    /// What the model is told of a begun one.
+    pub text: &'static str,
+}
+
+impl Stop {
+    /// A call ended the turn.
+    pub const TURN_OVER: Stop = Stop {
+        close: AskClose::Cancelled,
+        begun: ToolOutcome::Cancelled,
+        skip: SkipWhy::TurnOver,
+        text: "cancelled: another call ended the turn",
+    };
+    /// The turn was cancelled.
+    pub const CANCELLED: Stop = Stop {
+        close: AskClose::Cancelled,
+        begun: ToolOutcome::Cancelled,
+        skip: SkipWhy::Cancelled,
+        text: "cancelled by the user",
+    };
+
+    /// The turn crashed.
+    pub fn crashed(detail: Text) -> Stop {
+        Stop {
+            close: AskClose::Fault(detail),
+            begun: ToolOutcome::Failed,
+            skip: SkipWhy::TurnOver,
+            text: "the turn ended unexpectedly",
+        }
+    }
+}
+
+impl Session {
+    /// Hands a call to whoever carries it out.
+    pub(super) fn run_call(&mut self, turn: &mut Turn, batch: &mut Batch, at: usize) {
+        let now = self.now;
+        let deadline_us = self
+            .config
+            .timeouts
+            .tool_us
+            .map(|wait| now.mono_us.saturating_add(wait));
+        let Some(tool) = batch.at(at) else { return };
+        let (Some(spec), ToolInput::Object(input)) = (tool.spec.clone(), tool.input.clone()) else {
+            return;
+        };
+        let (call, name) = (tool.call, tool.name.clone());
+        let ask = match &spec.route {
+            Route::Driver => {
+                self.effects.tools.issue(call.0);
+                self.out.effect(Effect::RunTool { call });
+                None
+            }
+            Route::Host => {
+                let open = OpenAsk {
+                    what: AskFor::Tool(call),
+                    deadline_us: None,
+                };
+                Some(self.open_ask(open, Ask::Tool { call, name, input }))
+            }
+            Route::Choice => {
+                let open = OpenAsk {
+                    what: AskFor::Choice(call),
+                    deadline_us: None,
+                };
+                Some(self.open_ask(open, Ask::Choice(args::choice(&input).into())))
+            }
+            Route::Capture { .. } => {
+                self.call_over(batch, at, ToolOutcome::EndedTurn, "taken as the answer");
+                batch.over.get_or_insert(Over::Finished {
+                    at,
+                    captured: Some((name, input)),
+                });
+                return;
+            }
+            Route::Finish => {
+                self.call_over(batch, at, ToolOutcome::EndedTurn, "the turn is over");
+                batch
+                    .over
+                    .get_or_insert(Over::Finished { at, captured: None });
+                return;
+            }
+            Route::Goal | Route::Run(_) => {
+                let _ = turn;
+                return self.call_over(
+                    batch,
+                    at,
+                    ToolOutcome::Failed,
+                    "this session can't carry out calls of this kind",
+                );
+            }
+        };
+        tool.state = State::Running { ask, deadline_us };
+    }
+
+    /// What the driver says of a live call.
+    pub(in crate::session) fn tool_update(&mut self, call: CallId, update: ToolUpdate) {
+        match update {
+            ToolUpdate::Progress(progress) => self.tool_progress(call, progress),
+            ToolUpdate::Done {
+                outcome,
+                content,
+                show,
+            } => self.tool_done(call, outcome, content, show),
+            ToolUpdate::FileChanged {
+                path,
+                diff,
+                added,
+                removed,
+            } => {
+                if self
+                    .phase
+                    .batch()
+                    .is_some_and(|batch| batch.is_running(call))
+                {
+                    self.say(What::FileChanged {
+                        call: Some(call),
+                        path,
+                        diff,
+                        added,
+                        removed,
+                    });
+                }
+            }
+            ToolUpdate::NeedsNetwork { host } => self.with_tools(|session, _, batch| {
+                let Some(at) = batch.find(call) else { return };
+                if batch.is_running(call) && session.network.iter().all(|(asked, _)| *asked != call)
+                {
+                    session.network.push((call, host));
+                    batch.asking.push_back(at);
+                } else {
+                    session.out.effect(Effect::Allow { call, ok: false });
+                }
+            }),
+            ToolUpdate::Snapshotted { files, .. } => self.with_tools(|session, turn, batch| {
+                let Some(at) = batch.find(call) else { return };
+                if let (Some(State::Snapshot), Some(checkpoint)) =
+                    (batch.state_mut(at), session.checkpoint.take())
+                {
+                    session.say(What::Checkpoint {
+                        checkpoint,
+                        call,
+                        files,
+                    });
+                    session.gate(turn, batch, at);
+                }
+            }),
+            ToolUpdate::Detached(_) => {
+                // Nothing here keeps jobs yet: what went on by itself is stopped, and the model is told.
+                let job = JobId(call.0);
+                self.effects.jobs.issue(job.0);
+                self.effects.jobs.stop(job.0);
+                self.out.effect(Effect::StopJob(job));
+                let text = "work in the background isn't supported here; it was stopped";
+                self.tool_done(
+                    call,
+                    ToolOutcome::Failed,
+                    vec![Block::Text(text.into())],
+                    None,
+                );
+            }
+        }
+    }
+
+    /// Progress of a running call; of any other it is dropped.
+    pub(in crate::session) fn tool_progress(&mut self, call: CallId, progress: Progress) {
+        let limits = (
+            self.config.limits.tool_output_bytes,
+            self.config.limits.tool_media_bytes,
+        );
+        let now = self.now;
+        let mut said = None;
+        if let crate::session::phase::Phase::Tools(_, batch) = &mut self.phase
+            && let Some(at) = batch.find(call)
+            && let Some(tool) = batch.at(at)
+            && let State::Running { .. } = tool.state
+        {
+            match &progress {
+                Progress::Append(more) => {
+                    tool.so_far.extend(more.iter().cloned());
+                    keep_within(&mut tool.so_far, limits);
+                }
+                Progress::Replace(all) => {
+                    tool.so_far.clone_from(all);
+                    keep_within(&mut tool.so_far, limits);
+                }
+                Progress::Alive => {}
+            }
+            said = Some(now.mono_us.saturating_sub(tool.began_us));
+        }
+        if let Some(elapsed_us) = said {
+            self.say(What::ToolProgress {
+                call,
+                partial: progress,
+                elapsed_us,
+            });
+        }
+    }
+
+    /// A call was carried out, by the driver or by the host.
+    pub(in crate::session) fn tool_done(
+        &mut self,
+        call: CallId,
+        outcome: ToolOutcome,
+        content: Vec<Block>,
+        show: Option<Box<Show>>,
+    ) {
+        let mut ended = Ended {
+            outcome,
+            content,
+            show,
+        };
+        let cut = keep_within(
+            &mut ended.content,
+            (
+                self.config.limits.tool_output_bytes,
+                self.config.limits.tool_media_bytes,
+            ),
+        );
+        if cut && let Some(show) = &mut ended.show {
+            show.truncated = true;
+        }
+        self.with_tools(|session, turn, batch| {
+            let _ = turn;
+            let now = session.now;
+            let Some(at) = batch.find(call) else { return };
+            session.close_network(call);
+            batch.asking.retain(|waiting| *waiting != at);
+            let Some(tool) = batch.at(at) else { return };
+            let name = tool.name.clone();
+            let wall_us = now.mono_us.saturating_sub(tool.began_us);
+            let mut chain = session.chain(Owner::Post(call), Some(&name), now);
+            let content = &ended.content;
+            let facts = || HookFacts::Result {
+                call,
+                content: content.clone(),
+                wall_us,
+            };
+            if session.next_hook(&mut chain, Owner::Post(call), facts) {
+                tool.state = State::PostHook { chain, ended };
+                return;
+            }
+            session.outcome_stands(batch, at, ended);
+        });
+    }
+
+    /// An outcome that no hook sees any more.
+    pub(super) fn outcome_stands(&mut self, batch: &mut Batch, at: usize, ended: Ended) {
+        let over = matches!(ended.outcome, ToolOutcome::EndedTurn);
+        if let Some(tool) = batch.at(at) {
+            tool.state = State::Done(ended);
+        }
+        if over {
+            batch
+                .over
+                .get_or_insert(Over::Finished { at, captured: None });
+        }
+    }
+
+    /// The tool timer fired.
+    pub(in crate::session) fn tool_timed_out(&mut self, call: CallId) {
+        self.with_tools(|session, _, batch| {
+            let Some(at) = batch.find(call) else { return };
+            session.close_network(call);
+            batch.asking.retain(|waiting| *waiting != at);
+            session.stop_running(batch, at, &AskClose::TimedOut);
+            if let Some(tool) = batch.at(at) {
+                let content = cut_short(tool, "timed out");
+                tool.state = State::Done(Ended {
+                    outcome: ToolOutcome::TimedOut,
+                    content,
+                    show: None,
+                });
+            }
+        });
+    }
+
+    /// Tells whoever carries a call out to stop.
+    fn stop_running(&mut self, batch: &mut Batch, at: usize, how: &AskClose) {
+        let Some(tool) = batch.at(at) else { return };
+        let call = tool.call;
+        if let State::Running { ask, .. } = &mut tool.state {
+            match ask.take() {
+                Some(ask) => {
+                    if self.asks.remove(&ask).is_some() {
+                        self.say(What::AskClosed {
+                            ask,
+                            how: how.clone(),
+                        });
+                    }
+                }
+                None => {
+                    if self.effects.tools.is_live(call.0) {
+                        self.effects.tools.stop(call.0);
+                        self.out.effect(Effect::StopTool(call));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stops every hook, snapshot and tool of the calls, in the order of their ids.
+    pub(super) fn stop_calls(&mut self, batch: &mut Batch) {
+        let mut hooks = Vec::new();
+        for tool in &mut batch.calls {
+            let chain = match &mut tool.state {
+                State::Hooked(chain) | State::PostHook { chain, .. } => chain,
+                State::Asking { hooks } => hooks,
+                State::Waiting
+                | State::Snapshot
+                | State::AskWaiting
+                | State::Running { .. }
+                | State::Done(_)
+                | State::Said => continue,
+            };
+            if let Some(Slot::Local(hook)) = chain.slot.take() {
+                hooks.push(hook);
+            }
+        }
+        hooks.sort_unstable();
+        for hook in hooks {
+            self.stop_hook(hook);
+        }
+        for at in 0..batch.calls.len() {
+            if let Some(tool) = batch.calls.get(at)
+                && let State::Snapshot = tool.state
+            {
+                self.effects.snapshots.stop(tool.call.0);
+                self.out.effect(Effect::StopTool(tool.call));
+            }
+            self.stop_running(batch, at, &AskClose::Cancelled);
+        }
+        self.network.clear();
+        batch.asking.clear();
+    }
+
+    /// What a call ends as when its turn stops: a known outcome stands, a begun one is cut short, the rest is skipped.
+    pub(super) fn cut_call(&mut self, batch: &mut Batch, at: usize, stop: &Stop) {
+        let Some(tool) = batch.at(at) else { return };
+        let call = tool.call;
+        match core::mem::replace(&mut tool.state, State::Said) {
+            State::Done(ended) | State::PostHook { ended, .. } => tool.state = State::Done(ended),
+            State::Said => {}
+            State::Waiting => {
+                let text = format!("not run: {}", skip_text(stop.skip));
+                tool.result = Some((vec![Block::Text(text.into())], true));
+                self.say(What::ToolSkipped {
+                    call,
+                    why: stop.skip,
+                });
+            }
+            State::Hooked(_)
+            | State::Snapshot
+            | State::AskWaiting
+            | State::Asking { .. }
+            | State::Running { .. } => {
+                let undecided = tool.asked && !tool.decided;
+                let content = cut_short(tool, stop.text);
+                tool.state = State::Done(Ended {
+                    outcome: stop.begun.clone(),
+                    content,
+                    show: None,
+                });
+                if undecided {
+                    tool.decided = true;
+                    self.say_decided(call, false, Decider::Cancel, None, None);
+                }
+            }
+        }
+    }
+
+    /// A running call wants to reach a host of the network.
+    pub(super) fn ask_network(&mut self, batch: &mut Batch, at: usize) {
+        let Some(tool) = batch.at(at) else { return };
+        let (call, name) = (tool.call, tool.name.clone());
+        let Some(host) = self
+            .network
+            .iter()
+            .find(|(asked, _)| *asked == call)
+            .map(|(_, host)| host.clone())
+        else {
+            return;
+        };
+        let deadline_us = self
+            .config
+            .timeouts
+            .approval_us
+            .map(|wait| self.now.mono_us.saturating_add(wait));
+        let body = PermissionAsk {
+            call: Some(call),
+            tool: name,
+            reason: AskReason::Network { host: host.clone() },
+            summary: host.clone(),
+            detail: format!("host={host}").into(),
+            body: None,
+            suggestions: Vec::new(),
+            env: Vec::new(),
+            due: deadline_us,
+        };
+        self.open_ask(
+            OpenAsk {
+                what: AskFor::Network(call),
+                deadline_us,
+            },
+            Ask::Permission(body.into()),
+        );
+    }
+
+    /// A call that ended doesn't need the network any more.
+    fn close_network(&mut self, call: CallId) {
+        self.network.retain(|(asked, _)| *asked != call);
+        let open: Option<AskId> = self
+            .asks
+            .iter()
+            .find(|(_, open)| matches!(open.what, AskFor::Network(asked) if asked == call))
+            .map(|(ask, _)| *ask);
+        if let Some(ask) = open {
+            self.asks.remove(&ask);
+            self.say(What::AskClosed {
+                ask,
+                how: AskClose::Cancelled,
+            });
+        }
+    }
+}
+
+impl Batch {
+    /// Whether a call is being carried out.
+    pub fn is_running(&self, call: CallId) -> bool {
+        self.get(call)
+            .is_some_and(|tool| matches!(tool.state, State::Running { .. }))
+    }
+}
+
+fn skip_text(why: SkipWhy) -> &'static str {
+    match why {
+        SkipWhy::Cancelled => "the turn was cancelled before its turn came",
+        SkipWhy::Truncated => "the reply that named it was incomplete",
+        SkipWhy::TurnOver => "the turn was over before its turn came",
+    }
+}
+
+/// The result of a call that was never begun.
+pub(in crate::session) fn skipped_result(why: SkipWhy) -> Vec<Block> {
+    vec![Block::Text(format!("not run: {}", skip_text(why)).into())]
+}
+
+/// Output so far, and why there is no more.
+fn cut_short(tool: &mut Tool, why: &str) -> Vec<Block> {
+    let mut content = core::mem::take(&mut tool.so_far);
+    content.push(Block::Text(why.to_string().into()));
+    content
+}

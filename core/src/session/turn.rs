@@ -1,0 +1,693 @@
+//! From a prompt to the end of a turn (section 5).
+
+use alloc::{boxed::Box, collections::VecDeque, format, sync::Arc, vec::Vec};
+
+use super::{
+    Session, args,
+    hooks::{Chain, Owner, Says, turn_end_facts},
+    phase::{Check, Gate, Phase, Save, Turn},
+    queue::prompts::{Kind, Waiting},
+};
+use crate::session::config::{LeftoverSteer, RefuseAt, StoreFailure};
+use crate::vocab::{
+    Block, BudgetKind, CallId, Cause, Drain, DropWhy, Effect, End, Failure, FailureKind, HookFacts,
+    Lane, Level, Message, MessageId, Origin, Pending, PromptId, QueueFate, Role, StepId, Text,
+    TurnId, TurnReport, What, WriteId,
+};
+
+impl Session {
+    /// Begins a turn with a prompt.
+    pub(super) fn begin_turn(&mut self, prompt: Waiting, cause: Cause) {
+        self.held = false;
+        self.active = true;
+        let id = TurnId(self.ids.turn());
+        let turn = Turn {
+            id,
+            started_us: self.now.mono_us,
+            steps: 0,
+            open_step: None,
+            applied: Vec::new(),
+            to_apply: VecDeque::from([prompt]),
+            own: Vec::new(),
+            refusals: 0,
+            tokens: 0,
+            api_us: 0,
+            requests: 0,
+            by_model: Vec::new(),
+            denials: Vec::new(),
+            bad_captures: 0,
+            history_from: self.history.len(),
+            answer: None,
+            finish: None,
+        };
+        self.say(What::TurnStarted { turn: id, cause });
+        let chain = self.chain(Owner::Prompt, None, self.now);
+        self.admit(Box::new(turn), chain);
+    }
+
+    /// The next prompt-submit hook, or on to the first step.
+    fn admit(&mut self, mut turn: Box<Turn>, mut chain: Chain) {
+        let first = turn.to_apply.front();
+        let facts = || HookFacts::Prompt {
+            prompt: first.map_or(PromptId(0), |prompt| prompt.id),
+            text: first.map_or_else(|| "".into(), |prompt| args::text_of(&prompt.content)),
+        };
+        if self.next_hook(&mut chain, Owner::Prompt, facts) {
+            self.phase = Phase::Admitting(turn, chain);
+            return;
+        }
+        if !self.config.policy.gates.prompt {
+            return self.boundary(turn);
+        }
+        let mut messages = Vec::new();
+        for prompt in &mut turn.to_apply {
+            messages.push(self.message_of(prompt));
+        }
+        let write = self.store();
+        self.phase = Phase::Saving(
+            turn,
+            Save {
+                write,
+                messages,
+                gate: Gate::Step,
+            },
+        );
+    }
+
+    /// A prompt-submit hook decided.
+    pub(super) fn prompt_hook_said(&mut self, key: &Text, says: Says) {
+        let (mut turn, chain) = match core::mem::take(&mut self.phase) {
+            Phase::Admitting(turn, chain) => (turn, chain),
+            other @ (Phase::Idle
+            | Phase::Waiting(_)
+            | Phase::Saving(..)
+            | Phase::Requesting(..)
+            | Phase::Streaming(..)
+            | Phase::Backoff(..)
+            | Phase::Tools(..)
+            | Phase::Checking(..)
+            | Phase::Closed) => {
+                self.phase = other;
+                return;
+            }
+        };
+        let note = match says {
+            Says::Deny(why) => return self.finish_turn(turn, End::Blocked(why), QueueFate::Run),
+            Says::Pass { note } => note,
+            Says::Ask => None,
+            Says::Allow { input, note } => {
+                if let (Some(text), Some(first)) = (
+                    input.and_then(|raw| args::string(&raw)),
+                    turn.to_apply.front_mut(),
+                ) {
+                    first
+                        .content
+                        .retain(|block| !matches!(block, Block::Text(_)));
+                    first.content.insert(0, Block::Text(text));
+                }
+                note
+            }
+        };
+        if let Some(note) = note {
+            let message = self.own_message(Role::User, Origin::Hook(key.clone()), &note, None);
+            turn.own.push(message);
+        }
+        self.admit(turn, chain);
+    }
+
+    /// The boundary before a step: every limit is looked at here (section 5.4).
+    pub(super) fn boundary(&mut self, turn: Box<Turn>) {
+        if self.reloading.is_some() || !self.has_room() {
+            self.phase = Phase::Waiting(turn);
+            return;
+        }
+        if self
+            .config
+            .budgets
+            .steps
+            .is_some_and(|max| turn.steps >= max)
+        {
+            return self.finish_turn(turn, End::MaxSteps, QueueFate::Run);
+        }
+        let used = self.used_with(&turn);
+        if let Some(max) = self.config.budgets.tokens
+            && turn.tokens.saturating_add(used) > max
+        {
+            return self.finish_turn(
+                turn,
+                End::BudgetExhausted(BudgetKind::Tokens),
+                QueueFate::Run,
+            );
+        }
+        if let Some(failure) = self.context_full(used) {
+            return self.finish_turn(turn, End::Failed(failure), QueueFate::Run);
+        }
+        self.start_step(turn);
+    }
+
+    /// The boundary, once what held it up is gone.
+    pub(super) fn boundary_again(&mut self) {
+        match core::mem::take(&mut self.phase) {
+            Phase::Waiting(turn) => self.boundary(turn),
+            Phase::Tools(turn, batch) => self.tools_go(turn, batch),
+            other @ (Phase::Idle
+            | Phase::Admitting(..)
+            | Phase::Saving(..)
+            | Phase::Requesting(..)
+            | Phase::Streaming(..)
+            | Phase::Backoff(..)
+            | Phase::Checking(..)
+            | Phase::Closed) => self.phase = other,
+        }
+    }
+
+    /// What the next request would hold, in tokens.
+    fn used_with(&self, turn: &Turn) -> u64 {
+        let mut estimate = self.estimate.clone();
+        for prompt in turn.to_apply.iter().chain(self.drained_steers()) {
+            estimate.add_blocks(prompt.content.iter());
+        }
+        for message in &turn.own {
+            estimate.add_blocks(message.content.iter().map(Arc::as_ref));
+        }
+        estimate.used()
+    }
+
+    fn context_full(&self, used: u64) -> Option<Failure> {
+        let window = self.model.window;
+        if window == 0 {
+            return None;
+        }
+        let full = match self.config.policy.refuse_at {
+            RefuseAt::OutputFits => {
+                used.saturating_add(self.model.max_output.unwrap_or(0)) > window
+            }
+            RefuseAt::Percent(percent) => {
+                used.saturating_mul(100) > window.saturating_mul(u64::from(percent))
+            }
+        };
+        full.then(|| Failure {
+            kind: FailureKind::ContextFull,
+            status: None,
+            retryable: false,
+            text: format!("the context is full: an estimated {used} of {window} tokens").into(),
+        })
+    }
+
+    /// The entries of the steer queue that the next step takes.
+    fn drained_steers(&self) -> impl Iterator<Item = &Waiting> {
+        let mut left = match self.info.settings.steer_drain {
+            Drain::One => 1_usize,
+            Drain::All => usize::MAX,
+        };
+        self.prompts
+            .steers()
+            .take_while(move |prompt| match prompt.kind {
+                Kind::Context => true,
+                Kind::Prompt if left > 0 => {
+                    left -= 1;
+                    true
+                }
+                Kind::Prompt => false,
+            })
+    }
+
+    fn start_step(&mut self, mut turn: Box<Turn>) {
+        turn.steps = turn.steps.saturating_add(1);
+        let step = StepId(self.ids.step());
+        turn.open_step = Some(step);
+        self.say(What::StepStarted {
+            step,
+            number: turn.steps,
+        });
+        while let Some(prompt) = turn.to_apply.pop_front() {
+            self.apply(&mut turn, prompt);
+        }
+        let drained = self.drained_steers().count();
+        for _ in 0..drained {
+            if let Some(prompt) = self.prompts.pop_steer() {
+                self.apply(&mut turn, prompt);
+            }
+        }
+        for message in core::mem::take(&mut turn.own) {
+            self.say(What::Message(message.clone()));
+            self.remember(message);
+        }
+        self.say(What::Context {
+            used: self.estimate.used(),
+            window: self.model.window,
+            estimated: true,
+        });
+        self.start_attempt(turn, 1, 0);
+    }
+
+    fn apply(&mut self, turn: &mut Turn, mut prompt: Waiting) {
+        let message = self.message_of(&mut prompt);
+        self.say(What::PromptApplied {
+            prompt: prompt.id,
+            turn: Some(turn.id),
+        });
+        self.say(What::Message(message.clone()));
+        self.remember(message);
+        turn.applied.push(prompt.id);
+    }
+
+    /// A Context prompt outside any turn, or left over from one.
+    pub(super) fn apply_idle(&mut self, mut prompt: Waiting) {
+        let message = self.message_of(&mut prompt);
+        self.say(What::PromptApplied {
+            prompt: prompt.id,
+            turn: None,
+        });
+        self.say(What::Message(message.clone()));
+        self.remember(message);
+        self.say(What::PromptEnded {
+            prompt: prompt.id,
+            end: End::Local,
+        });
+    }
+
+    /// The message of a prompt, made once.
+    fn message_of(&mut self, prompt: &mut Waiting) -> Arc<Message> {
+        if let Some(message) = &prompt.message {
+            return message.clone();
+        }
+        let content = core::mem::take(&mut prompt.content);
+        let message = Arc::new(Message {
+            id: MessageId(self.ids.message()),
+            role: Role::User,
+            content: content.into_iter().map(Arc::new).collect(),
+            origin: Origin::Host,
+            prompt: Some(prompt.id),
+            about: None,
+            at_ms: self.now.unix_ms,
+            details: None,
+        });
+        prompt.message = Some(message.clone());
+        message
+    }
+
+    /// A message that the session itself puts into the history.
+    pub(super) fn own_message(
+        &mut self,
+        role: Role,
+        origin: Origin,
+        text: &str,
+        about: Option<CallId>,
+    ) -> Arc<Message> {
+        Arc::new(Message {
+            id: MessageId(self.ids.message()),
+            role,
+            content: alloc::vec![Arc::new(Block::Text(text.into()))],
+            origin,
+            prompt: None,
+            about,
+            at_ms: self.now.unix_ms,
+            details: None,
+        })
+    }
+
+    /// What a pre-tool hook adds: it enters with the next step.
+    pub(super) fn make_note(&mut self, key: &Text, call: CallId, text: &str) -> Arc<Message> {
+        self.own_message(Role::User, Origin::Hook(key.clone()), text, Some(call))
+    }
+
+    /// A whole reply without calls: does the turn end (section 5.8)?
+    pub(super) fn would_end(&mut self, mut turn: Box<Turn>) {
+        if self.prompts.steer_waits() {
+            self.end_step(&mut turn);
+            return self.boundary(turn);
+        }
+        let chain = self.chain(Owner::TurnEnd, None, self.now);
+        self.check_end(turn, chain);
+    }
+
+    /// The next turn-end hook, or the end that they let pass.
+    fn check_end(&mut self, mut turn: Box<Turn>, mut chain: Chain) {
+        if self.next_hook(&mut chain, Owner::TurnEnd, || turn_end_facts(&turn)) {
+            self.phase = Phase::Checking(turn, Check { chain });
+            return;
+        }
+        if self.prompts.steer_waits() {
+            self.end_step(&mut turn);
+            return self.boundary(turn);
+        }
+        if self.prompts.has_follow_up() {
+            self.end_step(&mut turn);
+            while let Some(prompt) = self.prompts.pop_follow_up() {
+                turn.to_apply.push_back(prompt);
+                match self.info.settings.follow_up_drain {
+                    Drain::One => break,
+                    Drain::All => {}
+                }
+            }
+            return self.boundary(turn);
+        }
+        let finish = turn.finish.clone();
+        self.finish_turn(turn, End::Finished { finish }, QueueFate::Run);
+    }
+
+    /// A turn-end hook decided.
+    pub(super) fn turn_end_hook_said(&mut self, key: &Text, says: Says) {
+        let (turn, chain) = match core::mem::take(&mut self.phase) {
+            Phase::Checking(turn, Check { chain }) => (turn, chain),
+            other @ (Phase::Idle
+            | Phase::Admitting(..)
+            | Phase::Waiting(_)
+            | Phase::Saving(..)
+            | Phase::Requesting(..)
+            | Phase::Streaming(..)
+            | Phase::Backoff(..)
+            | Phase::Tools(..)
+            | Phase::Closed) => {
+                self.phase = other;
+                return;
+            }
+        };
+        let reason = match says {
+            Says::Pass { .. } | Says::Allow { .. } | Says::Ask => {
+                return self.check_end(turn, chain);
+            }
+            Says::Deny(reason) => reason,
+        };
+        if self
+            .config
+            .policy
+            .max_refusals
+            .is_some_and(|max| turn.refusals >= max)
+        {
+            return self.finish_turn(turn, End::Unverified, QueueFate::Run);
+        }
+        let message = self.own_message(Role::User, Origin::Hook(key.clone()), &reason, None);
+        let hook = key.clone();
+        if !self.config.policy.gates.refusal {
+            return self.refused(turn, message, hook, reason);
+        }
+        let write = self.store();
+        let gate = Gate::Refusal {
+            message,
+            hook,
+            reason,
+        };
+        self.phase = Phase::Saving(
+            turn,
+            Save {
+                write,
+                messages: Vec::new(),
+                gate,
+            },
+        );
+    }
+
+    /// A refusal is honoured: the turn goes on with it.
+    fn refused(&mut self, mut turn: Box<Turn>, message: Arc<Message>, hook: Text, reason: Text) {
+        let continuation = turn.refusals;
+        let left = self
+            .config
+            .policy
+            .max_refusals
+            .map_or(u32::MAX, |max| max.saturating_sub(continuation));
+        turn.refusals = turn.refusals.saturating_add(1);
+        self.say(What::CompletionRefused {
+            hook,
+            reason,
+            continuation,
+            left,
+        });
+        self.end_step(&mut turn);
+        turn.own.push(message);
+        self.boundary(turn);
+    }
+
+    /// Asks for a durable write that gates something.
+    pub(super) fn store(&mut self) -> WriteId {
+        let write = WriteId(self.ids.write());
+        self.effects.writes.issue(write.0);
+        self.out.effect(Effect::Store(write));
+        write
+    }
+
+    /// A write of the turn was acknowledged or failed.
+    pub(super) fn stored(&mut self, write: WriteId, ok: Result<(), Text>) {
+        match core::mem::take(&mut self.phase) {
+            Phase::Saving(turn, save) if save.write == write => self.saved(turn, save.gate, ok),
+            other @ (Phase::Idle
+            | Phase::Admitting(..)
+            | Phase::Waiting(_)
+            | Phase::Saving(..)
+            | Phase::Requesting(..)
+            | Phase::Streaming(..)
+            | Phase::Backoff(..)
+            | Phase::Tools(..)
+            | Phase::Checking(..)
+            | Phase::Closed) => self.phase = other,
+        }
+    }
+
+    fn saved(&mut self, turn: Box<Turn>, gate: Gate, ok: Result<(), Text>) {
+        if let Err(detail) = &ok {
+            let what = match gate {
+                Gate::Step => "the prompt",
+                Gate::Refusal { .. } => "the refusal of a turn-end hook",
+                Gate::End { .. } => "the turn",
+            };
+            self.notice(
+                Level::Error,
+                "store",
+                &format!("{what} could not be stored: {detail}"),
+            );
+        }
+        let failure = match (&ok, self.config.policy.store_failure) {
+            (Err(detail), StoreFailure::Fail) => Some(store_failure(detail)),
+            (Err(_), StoreFailure::GoOn) | (Ok(()), StoreFailure::Fail | StoreFailure::GoOn) => {
+                None
+            }
+        };
+        match (gate, ok, failure) {
+            (Gate::Step, _, Some(failure)) => {
+                self.finish_turn(turn, End::Failed(failure), QueueFate::Run)
+            }
+            (Gate::Step, _, None) => self.boundary(turn),
+            (
+                Gate::Refusal {
+                    message,
+                    hook,
+                    reason,
+                },
+                Ok(()),
+                _,
+            ) => self.refused(turn, message, hook, reason),
+            (Gate::Refusal { .. }, Err(_), _) => {
+                self.finish_turn(turn, End::Unverified, QueueFate::Run)
+            }
+            (Gate::End { fate, .. }, _, Some(failure)) => {
+                self.end_turn(turn, End::Failed(failure), fate)
+            }
+            (Gate::End { end, fate, .. }, _, None) => self.end_turn(turn, end, fate),
+        }
+    }
+
+    /// The turn's end doesn't wait any longer for its write.
+    pub(super) fn flush_over(&mut self) {
+        match core::mem::take(&mut self.phase) {
+            Phase::Saving(
+                turn,
+                Save {
+                    write,
+                    gate: Gate::End { end, fate, .. },
+                    ..
+                },
+            ) => {
+                self.effects.writes.stop(write.0);
+                self.notice(
+                    Level::Error,
+                    "store",
+                    "store timed out: the turn's end did not wait for it",
+                );
+                self.end_turn(turn, end, fate);
+            }
+            other @ (Phase::Idle
+            | Phase::Admitting(..)
+            | Phase::Waiting(_)
+            | Phase::Saving(..)
+            | Phase::Requesting(..)
+            | Phase::Streaming(..)
+            | Phase::Backoff(..)
+            | Phase::Tools(..)
+            | Phase::Checking(..)
+            | Phase::Closed) => self.phase = other,
+        }
+    }
+
+    /// Closes the open step, if one is.
+    pub(super) fn end_step(&mut self, turn: &mut Turn) {
+        if let Some(step) = turn.open_step.take() {
+            self.say(What::StepEnded { step });
+        }
+    }
+
+    /// The end of the turn is decided: what it did is stored first where that gates it.
+    pub(super) fn finish_turn(&mut self, mut turn: Box<Turn>, end: End, fate: QueueFate) {
+        self.end_step(&mut turn);
+        if !self.config.policy.gates.turn_end {
+            return self.end_turn(turn, end, fate);
+        }
+        let messages = self
+            .history
+            .get(turn.history_from..)
+            .unwrap_or_default()
+            .to_vec();
+        let write = self.store();
+        let flush_at_us = self
+            .now
+            .mono_us
+            .saturating_add(self.config.timeouts.flush_us);
+        self.phase = Phase::Saving(
+            turn,
+            Save {
+                write,
+                messages,
+                gate: Gate::End {
+                    end,
+                    fate,
+                    flush_at_us,
+                },
+            },
+        );
+    }
+
+    /// `TurnEnded`, the ends of its prompts, left-over steers, the queue's fate (section 5.9).
+    fn end_turn(&mut self, turn: Box<Turn>, end: End, fate: QueueFate) {
+        let Turn {
+            id,
+            started_us,
+            applied,
+            to_apply,
+            api_us,
+            requests,
+            by_model,
+            denials,
+            answer,
+            ..
+        } = *turn;
+        let kept = match self.leftovers() {
+            LeftoverSteer::Drop => 0,
+            LeftoverSteer::Keep => self
+                .prompts
+                .steers()
+                .filter(|prompt| prompt.kind == Kind::Prompt)
+                .count(),
+        };
+        let waits = match fate {
+            QueueFate::Drop => 0,
+            QueueFate::Keep | QueueFate::Run => self.prompts.pending() + kept,
+        };
+        let resumes = waits > 0 && (fate == QueueFate::Run || self.closing.is_draining());
+        let pending = Pending {
+            queued: u32::try_from(waits).unwrap_or(u32::MAX),
+            background: false,
+            resumes,
+        };
+        let report = TurnReport {
+            wall_us: self.now.mono_us.saturating_sub(started_us),
+            api_us: Some(api_us),
+            requests: Some(requests),
+            by_model,
+            denials,
+        };
+        let answer = match end {
+            End::Finished { .. } => answer,
+            End::Local
+            | End::Truncated(_)
+            | End::MaxSteps
+            | End::BudgetExhausted(_)
+            | End::Unverified
+            | End::Blocked(_)
+            | End::Yielded { .. }
+            | End::Aborted { .. }
+            | End::Incomplete(_)
+            | End::Cancelled(_)
+            | End::Dropped(_)
+            | End::Withdrawn
+            | End::Failed(_)
+            | End::NotSaid => None,
+        };
+        self.say(What::TurnEnded {
+            turn: id,
+            end: end.clone(),
+            answer,
+            report: Box::new(report),
+            pending,
+        });
+        for prompt in applied
+            .into_iter()
+            .chain(to_apply.into_iter().map(|prompt| prompt.id))
+        {
+            self.say(What::PromptEnded {
+                prompt,
+                end: end.clone(),
+            });
+        }
+        self.leave_steers();
+        match fate {
+            QueueFate::Run => {}
+            QueueFate::Keep => self.held = self.prompts.pending() > 0,
+            QueueFate::Drop => self.drop_pending(DropWhy::Cancelled),
+        }
+        self.phase = Phase::Idle;
+    }
+
+    fn leftovers(&self) -> LeftoverSteer {
+        if self.closing.is_now() {
+            LeftoverSteer::Drop
+        } else {
+            self.config.policy.leftover_steer
+        }
+    }
+
+    /// What is left of the steer queue when its turn ends.
+    fn leave_steers(&mut self) {
+        let mut kept = Vec::new();
+        let policy = self.leftovers();
+        while let Some(prompt) = self.prompts.pop_steer() {
+            match (prompt.kind, policy) {
+                (Kind::Context, LeftoverSteer::Drop | LeftoverSteer::Keep) => {
+                    self.apply_idle(prompt)
+                }
+                (Kind::Prompt, LeftoverSteer::Drop) => {
+                    self.say(What::PromptEnded {
+                        prompt: prompt.id,
+                        end: End::Dropped(DropWhy::TurnOver),
+                    });
+                }
+                (Kind::Prompt, LeftoverSteer::Keep) => {
+                    self.say(What::Queued {
+                        prompt: prompt.id,
+                        lane: Lane::FollowUp,
+                    });
+                    kept.push(prompt);
+                }
+            }
+        }
+        self.prompts.keep_steers(kept);
+    }
+
+    /// Every pending prompt ends without a turn.
+    pub(super) fn drop_pending(&mut self, why: DropWhy) {
+        while let Some(prompt) = self.prompts.pop_pending() {
+            self.say(What::PromptEnded {
+                prompt: prompt.id,
+                end: End::Dropped(why),
+            });
+        }
+    }
+}
+
+fn store_failure(detail: &str) -> Failure {
+    Failure {
+        kind: FailureKind::Store,
+        status: None,
+        retryable: false,
+        text: format!("storing failed: {detail}").into(),
+    }
+}
