@@ -1,5 +1,10 @@
 //! Request bodies of both APIs: strict JSON, every call with its one result, nothing lost that matters.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr
+)]
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

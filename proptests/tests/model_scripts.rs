@@ -1,5 +1,10 @@
 //! The scripted model: what a script may say, what its replies are worth to the decoder, and its faults.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr
+)]
 
 mod model_support;
 
@@ -306,7 +311,7 @@ fn faults_name_their_place_and_their_reason() {
         ),
         (
             "reply\n  call é {\"a\": 1,}",
-            "line 2, column 10",
+            "line 2, column 18",
             "must be one JSON object: expected",
         ),
         (
@@ -316,7 +321,7 @@ fn faults_name_their_place_and_their_reason() {
         ),
         (
             "reply\n  call f\n    | {",
-            "line 3, column 5",
+            "line 3, column 8",
             "must be one JSON object",
         ),
         (
@@ -383,4 +388,46 @@ fn faults_name_their_place_and_their_reason() {
             "{script:?}: {fault}"
         );
     }
+}
+
+/// The blocks of plain text on the page that describes the format.
+fn page_blocks() -> Vec<&'static str> {
+    let page = include_str!("../../docs/scripted-model.md");
+    page.split("```text\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect()
+}
+
+#[test]
+fn the_example_on_the_page_does_what_it_says() {
+    let script = Script::parse(page_blocks()[0]).unwrap();
+    let say = |messages: &[Arc<Message>], number| {
+        hear(
+            script.api(),
+            &script.reply_nth(&request(messages, &[]), number),
+        )
+    };
+    let mut history = vec![message(Role::User, "how is the weather?")];
+    assert_eq!(say(&history, 1).text, "I can't see the sky from here.");
+    history[0] = message(Role::User, "what licence?");
+    assert_eq!(say(&history, 1).calls[0].name, "read_file");
+    history.push(message(Role::Assistant, "Let me look."));
+    assert_eq!(say(&history, 2).text, "First line.\n\nThird line.");
+    assert_eq!(say(&history, 3).failed.unwrap().2, Some(2_000_000));
+    history.push(message(
+        Role::Tool {
+            call: CallId(1),
+            name: "read_file".into(),
+            error: false,
+        },
+        "MIT\n\nlicence",
+    ));
+    assert_eq!(say(&history, 4).text, "The file of 2 lines says MIT.");
+}
+
+#[test]
+fn the_fault_on_the_page_is_the_one_that_is_reported() {
+    let fault = Script::parse("reply\n  call read_file {\"path\": \"a\",}\n").unwrap_err();
+    assert_eq!(fault.to_string(), page_blocks()[1].trim_end());
 }

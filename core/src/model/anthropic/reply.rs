@@ -134,6 +134,13 @@ impl Reply {
         let class = word(event.class);
         let class = if class.is_empty() { name } else { &*class };
         let before = emit.given;
+        // A stream that lost its head still begins before it says anything.
+        if matches!(
+            class,
+            "content_block_start" | "content_block_delta" | "message_delta"
+        ) {
+            self.begin(None, None, emit);
+        }
         match class {
             "message_start" => {
                 let message = event

@@ -3,7 +3,7 @@
 use alloc::{format, string::String, vec::Vec};
 
 use super::{Act, Condition, Counts, Reply, Script, ScriptFault};
-use crate::json;
+use crate::json::{self, JsonFault, JsonFaultKind, ScanRules};
 use crate::model::{Api, RULES};
 
 /// The part of a line that is still to be read, with its place.
@@ -283,7 +283,7 @@ fn prose<'a>(
     mut line: Cursor<'a>,
     more: &[Cursor<'a>],
 ) -> Result<String, ScriptFault> {
-    let text = joined(line.rest().text, more);
+    let text = joined(&text_lines(line.rest(), more));
     if text.is_empty() {
         Err(word.fault(format!("{} needs a text", word.text)))
     } else {
@@ -291,34 +291,65 @@ fn prose<'a>(
     }
 }
 
-fn joined(first: &str, more: &[Cursor<'_>]) -> String {
-    let mut text = String::from(first);
-    for (at, line) in more.iter().enumerate() {
-        if at > 0 || !first.is_empty() {
+/// The pieces of a text: the rest of its line, if there is any, and what stands behind the bars.
+fn text_lines<'a>(first: Cursor<'a>, more: &[Cursor<'a>]) -> Vec<Cursor<'a>> {
+    let first = (!first.text.is_empty()).then_some(first);
+    let behind_bar = more.iter().map(|line| {
+        let mut line = *line;
+        line.skip_space();
+        line.advance(if line.text.starts_with("| ") { 2 } else { 1 });
+        Cursor {
+            text: line.text.trim_end(),
+            ..line
+        }
+    });
+    first.into_iter().chain(behind_bar).collect()
+}
+
+fn joined(lines: &[Cursor<'_>]) -> String {
+    let mut text = String::new();
+    for (at, line) in lines.iter().enumerate() {
+        if at > 0 {
             text.push('\n');
         }
-        let after_bar = line.text.trim_start().strip_prefix('|').unwrap_or_default();
-        text.push_str(after_bar.strip_prefix(' ').unwrap_or(after_bar).trim_end());
+        text.push_str(line.text);
     }
     text
 }
 
 fn call<'a>(mut line: Cursor<'a>, more: &[Cursor<'a>]) -> Result<Act, ScriptFault> {
     let name = line.need("the tool's name")?.text.into();
-    let mut place = line.rest();
-    let args = joined(place.text, more);
-    if !args.is_empty() && crate::model::object(&args).is_none() {
-        if let (true, Some(first)) = (place.text.is_empty(), more.first()) {
-            place = *first;
-            place.skip_space();
-        }
-        let why = match json::scan_value(args.as_bytes(), &RULES) {
-            Ok(_) => String::from("this is another value"),
-            Err(fault) => format!("{fault}"),
-        };
-        return Err(place.fault(format!("the arguments must be one JSON object: {why}")));
+    let lines = text_lines(line.rest(), more);
+    let args = joined(&lines);
+    if args.is_empty() || crate::model::object(&args).is_some() {
+        return Ok(Act::Call { name, args });
     }
-    Ok(Act::Call { name, args })
+    let (at, why) = match json::scan_value(args.as_bytes(), &ScanRules::LENIENT) {
+        Ok(_) => (0, String::from("this is another value")),
+        Err(JsonFault {
+            at,
+            kind: JsonFaultKind::Syntax { expected, found },
+            ..
+        }) => (at, format!("expected {expected}, found {found}")),
+        Err(fault) => (fault.at, format!("{fault}")),
+    };
+    Err(place_of(&lines, at)
+        .unwrap_or(line)
+        .fault(format!("the arguments must be one JSON object: {why}")))
+}
+
+/// The place of a byte of the joined text.
+fn place_of<'a>(lines: &[Cursor<'a>], at: usize) -> Option<Cursor<'a>> {
+    let mut left = at;
+    for line in lines {
+        if left <= line.text.len() {
+            let mut place = *line;
+            place.advance(left);
+            return Some(place);
+        }
+        left -= line.text.len() + 1;
+    }
+    lines.last().copied()
 }
 
 fn counts(line: &mut Cursor<'_>) -> Result<Counts, ScriptFault> {
