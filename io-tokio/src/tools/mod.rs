@@ -144,7 +144,7 @@ impl Toolbox {
 
     /// What the model is told about the tools, in the order they are offered in.
     pub fn specs(&self) -> Vec<ToolSpec> {
-        spec::all()
+        spec::all(&self.shared.config)
     }
 
     /// Carries out one call and gives its end, always [`ToolUpdate::Done`].

@@ -1,5 +1,6 @@
 //! What the model is told about each tool.
 
+use super::ToolboxConfig;
 use turnwire::vocab::{RawJson, Route, SideEffect, ToolSpec};
 
 /// One built-in tool.
@@ -65,16 +66,28 @@ and end. When the command ends, processes that it left running in the background
 const ALL: [Builtin; 6] = [READ_FILE, WRITE_FILE, EDIT_FILE, LIST_DIR, SEARCH, BASH];
 
 /// The tools in the order they are offered in.
-pub(crate) fn all() -> Vec<ToolSpec> {
-    let spec = |b: Builtin| ToolSpec {
-        name: b.name.into(),
-        label: None,
-        description: b.description.into(),
-        schema: RawJson(b.schema.into()),
-        side_effect: b.side_effect,
-        hidden: false,
-        uri_arg: None,
-        route: Route::Driver,
+pub(crate) fn all(config: &ToolboxConfig) -> Vec<ToolSpec> {
+    let (default, most) = (
+        config.default_timeout.as_secs(),
+        config.max_timeout.as_secs(),
+    );
+    let spec = |b: Builtin| {
+        let mut description = b.description.to_owned();
+        if b.name == BASH.name {
+            description.push_str(&format!(
+                " A command that takes longer than timeout_seconds (default {default}, at most {most}) is ended."
+            ));
+        }
+        ToolSpec {
+            name: b.name.into(),
+            label: None,
+            description: description.into(),
+            schema: RawJson(b.schema.into()),
+            side_effect: b.side_effect,
+            hidden: false,
+            uri_arg: None,
+            route: Route::Driver,
+        }
     };
     ALL.into_iter().map(spec).collect()
 }
@@ -90,7 +103,7 @@ mod tests {
 
     #[test]
     fn every_schema_is_an_object_schema_whose_members_are_described() {
-        for spec in all() {
+        for spec in all(&ToolboxConfig::new("/")) {
             let schema: serde_json::Value = serde_json::from_str(&spec.schema.0).expect(&spec.name);
             assert_eq!(schema["type"], "object");
             let properties = schema["properties"].as_object().expect("properties");

@@ -38,7 +38,7 @@ impl HeadTail {
         let keep = rest.len().min(self.limit);
         let overflow = (self.tail.len() + keep).saturating_sub(self.limit);
         self.tail.drain(..overflow.min(self.tail.len()));
-        self.tail.extend(rest.iter().skip(rest.len() - keep));
+        self.tail.extend(rest.split_at(rest.len() - keep).1);
     }
 
     /// Bytes pushed so far.
@@ -94,11 +94,11 @@ impl HeadTail {
         self.total == (self.head.len() + self.tail.len()) as u64
     }
 
-    /// All bytes in one piece; only if nothing was dropped.
+    /// All bytes in one piece; only if nothing was dropped. The head may be longer than the limit then:
+    /// it takes nothing more.
     fn whole(&mut self) -> &[u8] {
         if !self.tail.is_empty() {
             self.head.extend(self.tail.drain(..));
-            // `limit` bounds the head in `push` by saturation: a longer head just takes no more.
         }
         &self.head
     }

@@ -95,26 +95,13 @@ fn edit(file: &[u8], old: &str, new: &str, all: bool) -> Result<Vec<u8>, EditFau
     }
     let (old, new) = (old.as_bytes(), new.as_bytes());
 
-    let places = occurrences(file, old);
-    match places.as_slice() {
-        [] => {
-            return Err(EditFault::NotFound {
-                like: alike(file, old),
-            });
-        }
-        [_] => {}
-        _ if all => {}
-        _ => {
-            let lines = places
-                .iter()
-                .take(NAMED)
-                .map(|&at| line_at(file, at))
-                .collect();
-            return Err(EditFault::Several {
-                times: places.len(),
-                lines,
-            });
-        }
+    let Some(first) = memmem::find(file, old) else {
+        return Err(EditFault::NotFound {
+            like: alike(file, old),
+        });
+    };
+    if !all && let Some(second) = find_from(file, old, first + 1) {
+        return Err(several(file, old, first, second));
     }
     if old == new {
         return Err(EditFault::Nothing);
@@ -146,16 +133,26 @@ fn to_crlf(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// All places, overlapping ones too: `aa` in `aaa` is not unique.
-fn occurrences(file: &[u8], old: &[u8]) -> Vec<usize> {
-    let finder = memmem::Finder::new(old);
-    let mut places = Vec::new();
-    let mut from = 0;
-    while let Some(at) = file.get(from..).and_then(|rest| finder.find(rest)) {
-        places.push(from + at);
-        from += at + 1;
+/// The next place at or behind `from`. One that overlaps the last is a place too: `aa` in `aaa` is not unique.
+fn find_from(file: &[u8], old: &[u8], from: usize) -> Option<usize> {
+    file.get(from..)
+        .and_then(|rest| memmem::find(rest, old))
+        .map(|at| from + at)
+}
+
+/// Where the text stands, told without overlaps unless there are only those.
+fn several(file: &[u8], old: &[u8], first: usize, second: usize) -> EditFault {
+    let times = memmem::find_iter(file, old).count();
+    let places: Vec<usize> = if times > 1 {
+        memmem::find_iter(file, old).take(NAMED).collect()
+    } else {
+        vec![first, second]
+    };
+    let lines = places.iter().map(|&at| line_at(file, at)).collect();
+    EditFault::Several {
+        times: times.max(2),
+        lines,
     }
-    places
 }
 
 /// The number of the line, from 1, that byte `at` is in.

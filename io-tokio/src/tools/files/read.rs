@@ -34,9 +34,6 @@ pub(crate) fn run(
                 "{shown} is a binary file ({size} bytes); it isn't shown"
             )));
         }
-        if first.is_empty() {
-            return Ok(Finished::ok("[empty file]"));
-        }
         first.starts_with(b"\xef\xbb\xbf")
     };
     if bom {
@@ -62,6 +59,9 @@ pub(crate) fn run(
         } else if number - start >= limit || !page.add(number, &line, max) {
             next = Some(number);
         }
+    }
+    if number == 0 {
+        return Ok(Finished::ok("[empty file]"));
     }
     if page.text.is_empty() {
         return Err(Failed(format!(

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use globset::{GlobBuilder, GlobMatcher};
-use grep_matcher::Matcher;
+use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 use ignore::WalkBuilder;
@@ -47,6 +47,8 @@ pub(crate) fn run(
     std::fs::metadata(&place.real).map_err(|e| io_failed("search", &place.shown, &e))?;
 
     let mut searcher = SearcherBuilder::new()
+        // As the matcher's: `$` holds before CRLF and before LF.
+        .line_terminator(LineTerminator::crlf())
         .line_number(true)
         .binary_detection(BinaryDetection::quit(0))
         .heap_limit(Some(HEAP))
@@ -85,18 +87,22 @@ pub(crate) fn run(
         {
             continue;
         }
+        let before = tally.mark();
         let mut hits = Hits {
             shown: printable(&shown),
             matcher: &matcher,
             tally: &mut tally,
-            any: false,
+            left_out: false,
+            binary: false,
             until,
             stop,
         };
-        if searcher
-            .search_path(&matcher, entry.path(), &mut hits)
-            .is_err()
-        {
+        let result = searcher.search_path(&matcher, entry.path(), &mut hits);
+        if hits.binary {
+            // It began like text: what matched there isn't shown.
+            tally.back_to(before);
+            tally.binary += 1;
+        } else if result.is_err() {
             tally.unread += 1;
         }
     }
@@ -113,7 +119,8 @@ fn matcher(args: &input::Search) -> Result<RegexMatcher, Failed> {
     RegexMatcherBuilder::new()
         .case_insensitive(args.ignore_case)
         .fixed_strings(args.literal)
-        .line_terminator(Some(b'\n'))
+        // The matcher sees whole buffers: `^` and `$` are to hold at each line.
+        .multi_line(true)
         .crlf(true)
         .build(&args.pattern)
         .map_err(|e| Failed(format!("the pattern is no valid regular expression: {e}")))
@@ -159,6 +166,21 @@ struct Tally {
 }
 
 impl Tally {
+    /// Where it stands, to go back to.
+    fn mark(&self) -> (usize, u64, u64, u64) {
+        (
+            self.text.len(),
+            self.shown,
+            self.left_out,
+            self.left_out_files,
+        )
+    }
+
+    fn back_to(&mut self, (text, shown, left_out, left_out_files): (usize, u64, u64, u64)) {
+        self.text.truncate(text);
+        (self.shown, self.left_out, self.left_out_files) = (shown, left_out, left_out_files);
+    }
+
     fn finish(self) -> Finished {
         let mut text = self.text;
         if self.shown == 0 {
@@ -206,7 +228,9 @@ struct Hits<'a> {
     matcher: &'a RegexMatcher,
     tally: &'a mut Tally,
     /// Whether a match of this file was left out.
-    any: bool,
+    left_out: bool,
+    /// Whether the file turned out to be binary.
+    binary: bool,
     until: Instant,
     stop: &'a dyn Fn() -> bool,
 }
@@ -224,8 +248,8 @@ impl Sink for Hits<'_> {
             tally.shown += 1;
         } else {
             tally.left_out += 1;
-            if !self.any {
-                self.any = true;
+            if !self.left_out {
+                self.left_out = true;
                 tally.left_out_files += 1;
             }
         }
@@ -233,7 +257,7 @@ impl Sink for Hits<'_> {
     }
 
     fn binary_data(&mut self, _: &Searcher, _: u64) -> Result<bool, Self::Error> {
-        self.tally.binary += 1;
+        self.binary = true;
         Ok(false)
     }
 }
