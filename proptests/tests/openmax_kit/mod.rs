@@ -553,59 +553,8 @@ pub fn split_kind(kind: &SplitKind<'_>) -> &'static str {
     }
 }
 
-/// A case from the field, see `fixtures/cases.jsonl`.
-pub struct Case {
-    pub value: serde_json::Value,
-    pub bytes: Vec<u8>,
-}
-
-/// The case whose id begins so; its input is joined to bytes.
-pub fn case(id: &str) -> Case {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/cases.jsonl");
-    let text = std::fs::read_to_string(path).expect("the cases are part of the project");
-    let value: serde_json::Value = text
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("a case is JSON"))
-        .find(|case: &serde_json::Value| {
-            case["id"]
-                .as_str()
-                .is_some_and(|found| found.starts_with(id))
-        })
-        .expect("the case exists");
-    let bytes = if let Some(text) = value["input"].as_str() {
-        text.as_bytes().to_vec()
-    } else if let Some(encoded) = value["input_b64"].as_str() {
-        base64(encoded)
-    } else {
-        let parts = value["input_parts"].as_array().into_iter().flatten();
-        parts
-            .map(|part| match part["repeat"].as_str() {
-                Some(text) => {
-                    text.repeat(usize::try_from(part["times"].as_u64().unwrap()).unwrap())
-                }
-                None => part["text"].as_str().unwrap().to_owned(),
-            })
-            .collect::<String>()
-            .into_bytes()
-    };
-    Case { value, bytes }
-}
-
-fn base64(text: &str) -> Vec<u8> {
-    const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let digits: Vec<u32> = text
-        .bytes()
-        .filter_map(|byte| ALPHABET.iter().position(|digit| *digit == byte))
-        .map(|digit| u32::try_from(digit).unwrap())
-        .collect();
-    let mut bytes = Vec::new();
-    for group in digits.chunks(4) {
-        let word = group
-            .iter()
-            .enumerate()
-            .fold(0, |word, (index, digit)| word | (digit << (18 - 6 * index)));
-        let made = word.to_be_bytes();
-        bytes.extend_from_slice(&made[1..group.len()]);
-    }
-    bytes
+/// The input of a case from the field.
+pub fn case(id: &str) -> Vec<u8> {
+    let case = turnwire_proptests::cases::named(id).expect("the case exists");
+    case.input("").expect("it has one input").to_vec()
 }

@@ -700,15 +700,9 @@ pub(super) fn text_of(message: &Message) -> Cow<'_, str> {
 
 /// The prompt is whole here: what was read from a cache, or written to it, too.
 fn usage_line(usage: &Usage) -> UsageLine {
-    let sum = |parts: &[Option<u64>]| {
-        parts
-            .iter()
-            .flatten()
-            .fold(0u64, |sum, part| sum.saturating_add(*part))
-    };
     UsageLine {
-        prompt_tokens: sum(&[usage.input, usage.cache_read, usage.cache_write]),
-        completion_tokens: sum(&[usage.output, usage.reasoning]),
+        prompt_tokens: usage.prompt_tokens().unwrap_or(0),
+        completion_tokens: usage.output.unwrap_or(0),
         cached_tokens: usage.cache_read,
     }
 }
