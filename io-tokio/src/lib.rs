@@ -1,3 +1,30 @@
-//! The tokio driver of Turnwire: stdio, streaming HTTP, subprocess tools, timers.
+//! The tokio driver of Turnwire.
+//!
+//! The machines of the crate `turnwire` are told and asked, and never wait. This
+//! crate does the waiting: it reads the host's lines, writes the agent's, sends
+//! model requests over HTTP, runs tools as subprocesses, keeps the time, and
+//! hands each thing that happens to the machines.
+//!
+//! What it promises, whatever happens:
+//!
+//! * An effect that was started is settled exactly once, a stopped one too.
+//! * What was said before an effect is written before the effect starts.
+//! * Writing never blocks the loop: while a host does not read, model streams
+//!   are not read either, memory stays bounded, and a cancel still works.
+//! * When [`serve`] returns, nothing that it started still runs.
 
+mod clock;
+mod driver;
+mod effects;
+mod error;
+mod input;
+mod model;
+mod output;
+mod signals;
 pub mod tools;
+mod world;
+
+pub use driver::{Answer, Host, serve};
+pub use error::Error;
+pub use model::{Backend, HttpProvider, Secret};
+pub use world::{Durable, Forget, World, WriteJob};

@@ -6,15 +6,99 @@
     clippy::print_stderr
 )]
 
-#[path = "model_support/requests.rs"]
-mod requests;
-
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use requests::{body, call, encoded, message, pairs, request, result, text, tool, user};
+use proptest::prelude::*;
 use serde_json::{Value, json};
-use turnwire::model::{Api, MaxTokensField, ReasoningField, RequestOptions};
+use turnwire::model::{Api, MaxTokensField, ReasoningField, RequestOptions, encode_request};
 use turnwire::vocab::*;
+
+fn text(text: &str) -> Block {
+    Block::Text(text.into())
+}
+
+fn message(role: Role, content: Vec<Block>) -> Arc<Message> {
+    let content = content.into_iter().map(Arc::new).collect();
+    Arc::new(Message {
+        id: MessageId(1),
+        role,
+        content,
+        origin: Origin::Host,
+        prompt: None,
+        about: None,
+        at_ms: 0,
+        details: None,
+    })
+}
+
+fn user(words: &str) -> Arc<Message> {
+    message(Role::User, vec![text(words)])
+}
+
+fn call(number: u64, id: Option<&str>, name: &str, args: &str) -> Block {
+    let input = ToolInput::Object(RawJson(args.into()));
+    Block::ToolUse {
+        call: CallId(number),
+        provider_id: id.map(Into::into),
+        name: name.into(),
+        input,
+    }
+}
+
+fn result(number: u64, words: &str, error: bool) -> Arc<Message> {
+    message(
+        Role::Tool {
+            call: CallId(number),
+            name: "t".into(),
+            error,
+        },
+        vec![text(words)],
+    )
+}
+
+fn tool(name: &str) -> ToolSpec {
+    ToolSpec {
+        name: name.into(),
+        label: None,
+        description: "does it".into(),
+        schema: RawJson(r#"{"type":"object","properties":{"path":{"type":"string"}}}"#.into()),
+        side_effect: SideEffect::Read,
+        hidden: false,
+        uri_arg: None,
+        route: Route::Driver,
+    }
+}
+
+fn request<'a>(messages: &'a [Arc<Message>], tools: &'a [ToolSpec]) -> ModelRequest<'a> {
+    ModelRequest {
+        model: "m-1",
+        system: Some("be brief"),
+        messages,
+        tools,
+        max_output: Some(100),
+        thinking: None,
+        thinking_budget: None,
+    }
+}
+
+fn encoded(api: Api, request: &ModelRequest<'_>, options: &RequestOptions) -> (String, Value) {
+    let mut out = b"kept".to_vec();
+    encode_request(api, request, options, &mut out);
+    let body = String::from_utf8(out.split_off(4)).expect("UTF-8");
+    assert_eq!(out, b"kept", "the body is appended");
+    let value = serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}"));
+    (body, value)
+}
+
+fn body(api: Api, messages: &[Arc<Message>]) -> Value {
+    encoded(
+        api,
+        &request(messages, &[tool("t")]),
+        &RequestOptions::default(),
+    )
+    .1
+}
 
 #[test]
 fn om_member_order_of_a_chat_completion() {
@@ -577,4 +661,208 @@ fn roles_that_providers_do_not_know_are_put_into_words() {
             .len(),
         4
     );
+}
+
+// ---- any history
+
+/// The calls of a body with the text of their results, in order; holds the body to the pairing law.
+fn pairs(api: Api, body: &Value) -> Vec<(String, String)> {
+    let messages = body["messages"].as_array().unwrap();
+    let mut pairs = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        let (calls, results): (Vec<String>, Vec<(String, String)>) = match api {
+            Api::OpenAi => {
+                let calls: Vec<String> = list(&message["tool_calls"])
+                    .map(|call| word(&call["id"]))
+                    .collect();
+                let after = messages[at + 1..].iter().take(calls.len());
+                let results = after
+                    .map(|result| (word(&result["tool_call_id"]), word(&result["content"])))
+                    .collect();
+                (calls, results)
+            }
+            Api::Anthropic => {
+                let calls: Vec<String> = list(&message["content"])
+                    .filter(|block| block["type"] == "tool_use")
+                    .map(|block| word(&block["id"]))
+                    .collect();
+                let after = messages
+                    .get(at + 1)
+                    .map(|next| &next["content"])
+                    .unwrap_or(&Value::Null);
+                let results = list(after)
+                    .take(calls.len())
+                    .map(|result| (word(&result["tool_use_id"]), word(&result["content"])))
+                    .collect();
+                (calls, results)
+            }
+        };
+        assert_eq!(
+            calls,
+            results
+                .iter()
+                .map(|result| result.0.clone())
+                .collect::<Vec<_>>(),
+            "each call is followed by its result: {body}"
+        );
+        pairs.extend(results);
+    }
+    let results = match api {
+        Api::OpenAi => messages
+            .iter()
+            .filter(|message| message["role"] == "tool")
+            .count(),
+        Api::Anthropic => messages
+            .iter()
+            .flat_map(|message| list(&message["content"]))
+            .filter(|block| block["type"] == "tool_result")
+            .count(),
+    };
+    assert_eq!(results, pairs.len(), "no result without its call");
+    pairs
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn word(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn some_text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just(String::new()),
+        Just("  \n".into()),
+        "[ -~]{0,12}",
+        "\\PC{0,6}",
+        Just("\u{2028}\"\\\u{0}🦀".into())
+    ]
+}
+
+fn some_json() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just("{}".to_owned()),
+        Just(r#"{"a":"\ud83e","n":12345678901234567890}"#.to_owned()),
+        Just(" {\"a\" :\n[1e99,{\"a\":null}]} ".to_owned()),
+        Just(r#"{"a":1,"a":2}"#.to_owned()),
+        Just("[1]".to_owned()),
+        Just("{\"a\":".to_owned()),
+        some_text(),
+    ]
+}
+
+fn leaf_block() -> impl Strategy<Value = Block> {
+    let source = prop_oneof![
+        some_text().prop_map(|text| Source::Url(text.into())),
+        some_text().prop_map(|text| Source::Inline {
+            mime: "image/png".into(),
+            base64: text.into()
+        }),
+    ];
+    prop_oneof![
+        4 => some_text().prop_map(|text| Block::Text(text.into())),
+        1 => (some_text(), prop::option::of(some_text())).prop_map(|(text, signature)| Block::Thinking { text: text.into(), signature: signature.map(Into::into) }),
+        1 => some_text().prop_map(|text| Block::Redacted(text.into())),
+        1 => (prop_oneof![Just(MediaKind::Image), Just(MediaKind::Document)], source).prop_map(|(kind, source)| Block::Media { kind, source }),
+        1 => some_json().prop_map(|text| Block::Opaque(RawJson(text.into()))),
+    ]
+}
+
+fn some_block() -> impl Strategy<Value = Block> {
+    let id = prop::option::of(prop_oneof![
+        Just(String::new()),
+        Just("call_1".into()),
+        "c[0-2]",
+        "\\PC{1,3}"
+    ]);
+    let name = prop_oneof![Just("t".to_owned()), Just(String::new()), "\\PC{0,80}"];
+    let tool_use = (0..5u64, id, name, some_json(), any::<bool>()).prop_map(
+        |(call, id, name, args, parsed)| {
+            let input = if parsed {
+                ToolInput::Object(RawJson(args.into()))
+            } else {
+                ToolInput::Unparsed(args.into())
+            };
+            Block::ToolUse {
+                call: CallId(call),
+                provider_id: id.map(Into::into),
+                name: name.into(),
+                input,
+            }
+        },
+    );
+    let tool_result = (
+        0..5u64,
+        prop::collection::vec(leaf_block(), 0..3),
+        any::<bool>(),
+    )
+        .prop_map(|(call, content, is_error)| Block::ToolResult {
+            call: CallId(call),
+            content,
+            is_error,
+        });
+    prop_oneof![3 => leaf_block(), 3 => tool_use, 1 => tool_result]
+}
+
+fn some_role() -> impl Strategy<Value = Role> {
+    prop_oneof![
+        2 => Just(Role::User),
+        4 => Just(Role::Assistant),
+        3 => (0..5u64, any::<bool>()).prop_map(|(call, error)| Role::Tool { call: CallId(call), name: "t".into(), error }),
+        1 => Just(Role::Note),
+        1 => Just(Role::Summary),
+        1 => Just(Role::Shell),
+        1 => some_text().prop_map(|role| Role::Other(role.into())),
+    ]
+}
+
+fn some_history() -> impl Strategy<Value = Vec<Arc<Message>>> {
+    let message = (some_role(), prop::collection::vec(some_block(), 0..4))
+        .prop_map(|(role, content)| message(role, content));
+    prop::collection::vec(message, 0..10)
+}
+
+fn calls_in(history: &[Arc<Message>]) -> usize {
+    let replies = history
+        .iter()
+        .filter(|message| message.role == Role::Assistant);
+    replies
+        .flat_map(|message| &message.content)
+        .filter(|block| matches!(***block, Block::ToolUse { .. }))
+        .count()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn s_31_any_history_is_strict_json_with_one_result_a_call(history in some_history(), cache in any::<bool>(), with_tools in any::<bool>()) {
+        let tools = if with_tools { vec![tool("t")] } else { Vec::new() };
+        let options = RequestOptions { prompt_cache: cache, reasoning: Some(ReasoningField::Reasoning), ..RequestOptions::default() };
+        for api in [Api::OpenAi, Api::Anthropic] {
+            let (text, value) = encoded(api, &request(&history, &tools), &options);
+            let pairs = pairs(api, &value);
+            prop_assert_eq!(pairs.len(), calls_in(&history));
+            let ids: BTreeSet<&str> = pairs.iter().map(|pair| &*pair.0).collect();
+            prop_assert_eq!(ids.len(), pairs.len(), "ids are unique");
+            prop_assert!(ids.iter().all(|id| !id.is_empty()));
+            prop_assert!(!text.contains("\\ud83e\""), "half a pair: {}", text);
+            prop_assert_eq!(&text, &encoded(api, &request(&history, &tools), &options).0, "the same history gives the same bytes");
+            for message in list(&value["messages"]) {
+                for call in list(&message["tool_calls"]) {
+                    let args = word(&call["function"]["arguments"]);
+                    prop_assert!(serde_json::from_str::<serde_json::Map<String, Value>>(&args).is_ok(), "{}", args);
+                }
+                for block in list(&message["content"]).filter(|block| block["type"] == "tool_use") {
+                    prop_assert!(block["input"].is_object());
+                }
+            }
+            if api == Api::Anthropic {
+                let roles: Vec<String> = list(&value["messages"]).map(|message| word(&message["role"])).collect();
+                prop_assert!(roles.iter().enumerate().all(|(at, role)| role == if at % 2 == 0 { "user" } else { "assistant" }), "{:?}", roles);
+                prop_assert!(list(&value["messages"]).all(|message| !message["content"].as_array().unwrap().is_empty()));
+            }
+        }
+    }
 }

@@ -1,0 +1,144 @@
+//! The driver's contract, over real pipes, with the scripted model and real tools.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use support::{Gate, Rig, RigOptions};
+
+const TOOL_TURN: &str = r#"
+reply when step 1
+  call write_file {"path": "made.txt", "content": "hello\n"}
+reply
+  say: Written.
+"#;
+
+#[test]
+fn om_09_end_of_input_drains_the_turn_and_ends_with_0() {
+    let rig = Rig::start(RigOptions::script("reply\n say: Hello there."));
+    rig.say(r#"{"cmd":"user","text":"hi"}"#);
+    rig.close_input();
+    let (code, lines) = rig.finish();
+    assert_eq!(code, 0);
+    let text: String = lines.iter().filter(|l| l["type"] == "token").filter_map(|l| l["text"].as_str()).collect();
+    assert_eq!(text, "Hello there.");
+    assert_eq!(lines.first().map(|l| &l["type"]), Some(&"hello".into()));
+    assert_eq!(lines.last().map(|l| &l["stop_reason"]), Some(&"stop".into()));
+}
+
+#[test]
+fn s_65_what_was_said_before_an_effect_is_written_before_it_starts() {
+    let gate = Gate::default();
+    let rig = Rig::start(RigOptions { gate: Some(gate.clone()), ..RigOptions::script(TOOL_TURN) });
+    // Everything up to here may pass; the line that announces the tool may not.
+    gate.hold_at("tool_start");
+    rig.say(r#"{"cmd":"user","text":"write it"}"#);
+    gate.wait_held();
+    std::thread::sleep(Duration::from_millis(150));
+    assert!(!rig.path("made.txt").exists(), "the tool ran before its line was written");
+    gate.open();
+    rig.wait_for("done");
+    assert!(rig.path("made.txt").exists());
+    rig.close_input();
+    assert_eq!(rig.finish().0, 0);
+}
+
+#[test]
+fn s_61_tw_10_a_stalled_host_stops_the_model_and_its_cancel_still_works() {
+    let gate = Gate::default();
+    let long = format!("reply\n say: {}", "a line of some sixty characters, said over and over again. ".repeat(80_000));
+    let rig = Rig::start(RigOptions { gate: Some(gate.clone()), ..RigOptions::script(&long) });
+    gate.hold_at("token");
+    rig.say(r#"{"cmd":"user","text":"talk"}"#);
+    gate.wait_held();
+    std::thread::sleep(Duration::from_millis(300));
+    rig.say(r#"{"cmd":"cancel"}"#);
+    std::thread::sleep(Duration::from_millis(300));
+    gate.open();
+    let done = rig.wait_for("done");
+    assert_eq!(done["stop_reason"], "cancelled");
+    rig.close_input();
+    let (code, lines) = rig.finish();
+    assert_eq!(code, 0);
+    let bytes: usize = lines.iter().filter_map(|l| l["text"].as_str()).map(str::len).sum();
+    assert!(bytes < 1_500_000, "{bytes} bytes of text were held for a host that didn't read");
+}
+
+#[test]
+fn p06_a_host_that_stops_reading_for_good_ends_the_session() {
+    let gate = Gate::default();
+    let rig = Rig::start(RigOptions { gate: Some(gate.clone()), ..RigOptions::script("reply\n wait 30s\n say: late") });
+    rig.wait_for("hello");
+    gate.break_now();
+    rig.say(r#"{"cmd":"user","text":"hi"}"#);
+    let started = Instant::now();
+    let (code, _) = rig.finish();
+    assert_eq!(code, 129);
+    assert!(started.elapsed() < Duration::from_secs(20), "the broken pipe wasn't noticed");
+}
+
+#[test]
+fn p02_quitting_hard_leaves_no_process_of_a_tool() {
+    let rig = Rig::start(RigOptions::script(
+        "reply when step 1\n call bash {\"command\": \"sleep 300 & echo $! > pid; wait\"}\nreply\n say: over",
+    ));
+    rig.say(r#"{"cmd":"user","text":"go"}"#);
+    rig.wait_for("tool_start");
+    let pid = rig.wait_for_file("pid");
+    rig.say(r#"{"cmd":"cancel"}"#);
+    assert_eq!(rig.wait_for("tool_end")["ok"], false);
+    assert_eq!(rig.wait_for("done")["stop_reason"], "cancelled");
+    rig.say(r#"{"cmd":"quit"}"#);
+    assert_eq!(rig.finish().0, 0);
+    // The group was ended before the driver returned: a process that is left is a zombie at most.
+    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.trim())).unwrap_or_default();
+    assert!(status.is_empty() || status.contains("State:\tZ"), "{status}");
+}
+
+#[test]
+fn om_07_a_mode_counts_once_it_is_stored_and_a_failed_save_says_so() {
+    let rig = Rig::start(RigOptions { fail_writes: true, ..RigOptions::script("reply\n say: x") });
+    rig.say(r#"{"cmd":"approval_mode","mode":"readonly"}"#);
+    let error = rig.wait_for("protocol_error");
+    let message = error["message"].as_str().unwrap_or_default();
+    assert!(message.contains("approval mode unchanged"), "{message}");
+    assert!(message.contains("the disk is full"), "{message}");
+    rig.close_input();
+    assert_eq!(rig.finish().0, 0);
+
+    let rig = Rig::start(RigOptions::script("reply\n say: x"));
+    rig.say(r#"{"cmd":"approval_mode","mode":"readonly"}"#);
+    assert_eq!(rig.wait_for("approval_mode")["mode"], "readonly");
+    rig.close_input();
+    assert_eq!(rig.finish().0, 0);
+}
+
+#[test]
+fn l1_two_lines_in_one_write_mean_what_two_writes_mean() {
+    let rig = Rig::start(RigOptions::script("reply\n say: one"));
+    rig.say("{\"cmd\":\"user\",\"text\":\"a\"}\n{\"cmd\":\"user\",\"text\":\"b\"}");
+    rig.close_input();
+    let (code, lines) = rig.finish();
+    assert_eq!(code, 0);
+    assert_eq!(lines.iter().filter(|l| l["type"] == "protocol_error").count(), 1);
+    assert_eq!(lines.iter().filter(|l| l["type"] == "done").count(), 1);
+}
+
+#[test]
+fn no_thread_and_no_descriptor_is_left_after_many_sessions() {
+    let count = |what: &str| std::fs::read_dir(format!("/proc/self/{what}")).map_or(0, Iterator::count);
+    let run = || {
+        let rig = Rig::start(RigOptions::script("reply\n say: hi"));
+        rig.say(r#"{"cmd":"user","text":"hi"}"#);
+        rig.close_input();
+        assert_eq!(rig.finish().0, 0);
+    };
+    run();
+    let (threads, files) = (count("task"), count("fd"));
+    for _ in 0..50 {
+        run();
+    }
+    // Other tests run beside this one; a leak would be one or more for each session.
+    assert!(count("task") < threads + 40, "threads: {threads} before, {} after", count("task"));
+    assert!(count("fd") < files + 80, "descriptors: {files} before, {} after", count("fd"));
+}

@@ -1,0 +1,254 @@
+//! A session over real pipes, in this process, with a gate in its output.
+
+use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use turnwire::model::script::Script;
+use turnwire::protocol::Server;
+use turnwire::protocol::openmax::{Openmax, ServerConfig};
+use turnwire::session::config::ModelConfig;
+use turnwire::session::{Session, SessionConfig};
+use turnwire::vocab::{Answer, ApprovalMode, Now, SessionInfo, WriteBody};
+use turnwire_tokio::tools::{Toolbox, ToolboxConfig};
+use turnwire_tokio::{Backend, Durable, Host, World, WriteJob, serve};
+
+/// How long anything may take before a test gives up.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub struct RigOptions {
+    pub script: String,
+    pub gate: Option<Gate>,
+    pub fail_writes: bool,
+}
+
+impl RigOptions {
+    pub fn script(script: &str) -> Self {
+        RigOptions { script: script.into(), gate: None, fail_writes: false }
+    }
+}
+
+struct Disk {
+    fails: bool,
+}
+
+impl Durable for Disk {
+    fn prepare(&mut self, _body: &WriteBody<'_>) -> WriteJob {
+        let fails = self.fails;
+        Box::new(move || if fails { Err("the disk is full".into()) } else { Ok(()) })
+    }
+}
+
+/// Holds the output back, from the first write that contains a word on.
+#[derive(Clone, Default)]
+pub struct Gate(Arc<(Mutex<GateState>, Condvar)>);
+
+#[derive(Default)]
+struct GateState {
+    word: Option<&'static str>,
+    held: bool,
+    broken: bool,
+}
+
+impl Gate {
+    fn change(&self, change: impl FnOnce(&mut GateState)) {
+        change(&mut self.0.0.lock().unwrap());
+        self.0.1.notify_all();
+    }
+
+    pub fn hold_at(&self, word: &'static str) {
+        self.change(|s| s.word = Some(word));
+    }
+
+    pub fn open(&self) {
+        self.change(|s| *s = GateState::default());
+    }
+
+    pub fn break_now(&self) {
+        self.change(|s| s.broken = true);
+    }
+
+    pub fn wait_held(&self) {
+        let (state, _) = self.0.1.wait_timeout_while(self.0.0.lock().unwrap(), PATIENCE, |s| !s.held).unwrap();
+        assert!(state.held, "the output never came to the gate");
+    }
+
+    fn pass(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut state = self.0.0.lock().unwrap();
+        if let Some(word) = state.word
+            && String::from_utf8_lossy(bytes).contains(word)
+        {
+            state.held = true;
+            self.0.1.notify_all();
+        }
+        let state = self.0.1.wait_while(state, |s| s.held && !s.broken).unwrap();
+        if state.broken { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+    }
+}
+
+struct Gated {
+    gate: Option<Gate>,
+    inner: PipeWriter,
+}
+
+impl Write for Gated {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(gate) = &self.gate {
+            gate.pass(bytes)?;
+        }
+        self.inner.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+pub struct Rig {
+    folder: tempfile::TempDir,
+    input: Mutex<Option<PipeWriter>>,
+    lines: Mutex<Vec<Value>>,
+    coming: Mutex<mpsc::Receiver<Value>>,
+    agent: JoinHandle<u8>,
+    reader: JoinHandle<()>,
+}
+
+impl Rig {
+    pub fn start(options: RigOptions) -> Rig {
+        let folder = tempfile::tempdir().unwrap();
+        let (agent_input, input) = io::pipe().unwrap();
+        let (output, agent_output) = io::pipe().unwrap();
+        let output = output_thread(output);
+        let root = folder.path().to_owned();
+        let agent = std::thread::spawn(move || agent(options, root, agent_input, agent_output));
+        Rig {
+            folder,
+            input: Mutex::new(Some(input)),
+            lines: Mutex::default(),
+            coming: Mutex::new(output.1),
+            agent,
+            reader: output.0,
+        }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn say(&self, line: &str) {
+        let mut input = self.input.lock().unwrap();
+        let _ = writeln!(input.as_mut().unwrap(), "{line}");
+    }
+
+    pub fn close_input(&self) {
+        *self.input.lock().unwrap() = None;
+    }
+
+    /// Reads on to the next line of a type.
+    pub fn wait_for(&self, kind: &str) -> Value {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let line = self.coming.lock().unwrap().recv_timeout(left);
+            let line = line.unwrap_or_else(|_| panic!("no {kind} line; so far: {:?}", self.lines.lock().unwrap()));
+            self.lines.lock().unwrap().push(line.clone());
+            if line["type"] == kind {
+                return line;
+            }
+        }
+    }
+
+    pub fn wait_for_file(&self, name: &str) -> String {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match std::fs::read_to_string(self.path(name)) {
+                Ok(text) if text.ends_with('\n') => return text,
+                _ if Instant::now() > until => panic!("{name} never came"),
+                _ => std::thread::sleep(Duration::from_millis(10)),
+            }
+        }
+    }
+
+    /// Waits for the end; the exit code and every line.
+    pub fn finish(self) -> (u8, Vec<Value>) {
+        let code = self.agent.join().unwrap();
+        drop(self.input);
+        self.reader.join().unwrap();
+        let mut lines = self.lines.into_inner().unwrap();
+        lines.extend(self.coming.into_inner().unwrap().try_iter());
+        (code, lines)
+    }
+}
+
+fn output_thread(output: PipeReader) -> (JoinHandle<()>, mpsc::Receiver<Value>) {
+    let (send, receive) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        for line in BufReader::new(output).lines() {
+            let Ok(line) = line else { return };
+            let _ = send.send(serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e} in {line}")));
+        }
+    });
+    (thread, receive)
+}
+
+fn agent(options: RigOptions, root: PathBuf, input: PipeReader, output: PipeWriter) -> u8 {
+    let toolbox = Toolbox::new(ToolboxConfig::new(&root)).unwrap();
+    let script = Script::parse(&options.script).unwrap_or_else(|e| panic!("{e}"));
+    let mut config = SessionConfig::new(ModelConfig::new("scripted", 32_768));
+    config.policy.gates.mode = true;
+    config.settings.approvals = ApprovalMode::Auto;
+    config.tools = toolbox.specs();
+    let now = Now { mono_us: 0, unix_ms: 1_700_000_000_000 };
+    let session = Session::new(config, info(&root), now);
+    let server = Server::<Openmax>::new(ServerConfig::new("0.0.0".into(), [7; 32]));
+    let world = World {
+        backend: Backend::Scripted(Arc::new(script)),
+        toolbox,
+        durable: Box::new(Disk { fails: options.fail_writes }),
+        reload: Box::new(|| Ok(Answer::Reloaded { tools: 0, skills: 0, changes: Vec::new() })),
+    };
+    let host = Host {
+        input: Box::new(input),
+        output: Box::new(Gated { gate: options.gate, inner: output }),
+        signals: false,
+        answer: Box::new(|ask| match ask {}),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let code = runtime.block_on(serve(server, session, world, host)).unwrap();
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    code
+}
+
+fn info(root: &std::path::Path) -> Box<SessionInfo> {
+    let root = root.display().to_string();
+    Box::new(SessionInfo {
+        session: "test-session".into(),
+        name: None,
+        generation: "1".into(),
+        root: Some(root.as_str().into()),
+        cwd: root.as_str().into(),
+        product: "turnwire".into(),
+        continued: false,
+        history: Vec::new(),
+        model: turnwire::vocab::ModelRef { provider: None, model: "scripted".into() },
+        api_model: None,
+        efforts: Vec::new(),
+        settings: Box::new(turnwire::vocab::Settings {
+            approvals: ApprovalMode::Auto,
+            thinking: None,
+            steer_drain: turnwire::vocab::Drain::All,
+            follow_up_drain: turnwire::vocab::Drain::One,
+            interrupting: turnwire::vocab::Interrupting::Wait,
+            auto_retry: true,
+            auto_compact: true,
+        }),
+        tools: Vec::new(),
+        mcp: Vec::new(),
+        commands: Vec::new(),
+        skills: Vec::new(),
+        media: Vec::new(),
+    })
+}
