@@ -9,6 +9,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+#[cfg(target_os = "linux")]
+use tools_support::{alive, marked};
 use tools_support::{bash, call_until, toolbox};
 use turnwire::vocab::ToolOutcome;
 use turnwire_tokio::tools::CancelToken;
@@ -43,42 +45,6 @@ fn rows(case: &Value) -> Vec<(String, Value)> {
         .collect()
 }
 
-/// How many processes that aren't dead have `marker` in their environment.
-#[cfg(target_os = "linux")]
-fn alive(marker: &str) -> usize {
-    std::fs::read_dir("/proc")
-        .expect("/proc")
-        .flatten()
-        .filter(|entry| {
-            let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-            let dead = stat
-                .rsplit(')')
-                .next()
-                .is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X']));
-            let env = std::fs::read(entry.path().join("environ")).unwrap_or_default();
-            !dead
-                && String::from_utf8_lossy(&env)
-                    .split('\0')
-                    .any(|variable| variable == marker)
-        })
-        .count()
-}
-
-#[cfg(target_os = "linux")]
-fn marked(root: &std::path::Path, value: &str) -> turnwire_tokio::tools::Toolbox {
-    let mut config = tools_support::config(root);
-    config.extra_env = vec![(
-        "TURNWIRE_TEST_MARK".into(),
-        format!("{value}-{}", std::process::id()),
-    )];
-    turnwire_tokio::tools::Toolbox::new(config).expect("a toolbox")
-}
-
-#[cfg(target_os = "linux")]
-fn mark(value: &str) -> String {
-    format!("TURNWIRE_TEST_MARK={value}-{}", std::process::id())
-}
-
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn p01_a_grandchild_that_keeps_the_pipe_delays_nothing() {
@@ -97,7 +63,7 @@ async fn p01_a_grandchild_that_keeps_the_pipe_delays_nothing() {
         assert_eq!(ended.text, row["stdout"], "{command}");
         assert_eq!(ended.meta("exit_code"), Some("0"));
         // What stayed in the group is gone with the call; `setsid` leaves the group by intent.
-        let left = alive(&mark(&name));
+        let left = alive(&name);
         assert_eq!(left, usize::from(command.contains("setsid")), "{command}");
     }
 }
@@ -142,7 +108,7 @@ async fn p02_cancel_ends_the_whole_tree() {
                 "{command}"
             );
             assert_eq!(ended.progress(), "begun\n", "{command}");
-            assert_eq!(alive(&mark(&name)), 0, "{command}");
+            assert_eq!(alive(&name), 0, "{command}");
             // The file would be written five seconds after the start.
             tokio::time::sleep(Duration::from_millis(6500).saturating_sub(start.elapsed())).await;
             assert!(!dir.path().join("late.txt").exists(), "{command}");

@@ -116,3 +116,38 @@ pub async fn call_until(
         other => panic!("a call's end expected: {other:?}"),
     }
 }
+
+/// A toolbox whose commands can be found again by [`alive`].
+#[cfg(target_os = "linux")]
+pub fn marked(root: &Path, name: &str) -> Toolbox {
+    let mut config = config(root);
+    config.extra_env = vec![(MARK.into(), format!("{name}-{}", std::process::id()))];
+    Toolbox::new(config).expect("a toolbox")
+}
+
+#[cfg(target_os = "linux")]
+const MARK: &str = "TURNWIRE_TEST_MARK";
+
+/// How many processes that aren't dead were started by the toolbox marked so.
+#[cfg(target_os = "linux")]
+pub fn alive(name: &str) -> usize {
+    let marked = format!("{MARK}={name}-{}", std::process::id());
+    std::fs::read_dir("/proc")
+        .expect("/proc")
+        .flatten()
+        .filter(|entry| {
+            let environ = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+            let found = String::from_utf8_lossy(&environ)
+                .split('\0')
+                .any(|variable| variable == marked);
+            found && !matches!(state(&entry.path()), None | Some('Z' | 'X'))
+        })
+        .count()
+}
+
+/// The letter of a process's state in its folder under /proc.
+#[cfg(target_os = "linux")]
+pub fn state(process: &Path) -> Option<char> {
+    let stat = std::fs::read_to_string(process.join("stat")).ok()?;
+    stat.rsplit(')').next()?.trim_start().chars().next()
+}
