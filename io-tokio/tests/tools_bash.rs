@@ -1,6 +1,6 @@
 //! The shell tool.
 #![cfg(unix)]
-// The helpers of an integration test are no test functions to clippy.
+// To clippy only functions marked as tests are tests; what they share is not.
 #![allow(clippy::expect_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
 mod tools_support;
