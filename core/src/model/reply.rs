@@ -4,10 +4,10 @@ use alloc::{format, string::String, vec::Vec};
 
 use super::failure::{clip, retry_after_us, status_text};
 use super::piece::{Channel, Pieces, REPLACEMENT};
-use super::wire::{ErrorWire, Said};
+use super::wire::{ErrorWire, Said, elements};
 use super::{Api, anthropic, openai};
 use crate::frame::{BadUtf8, SseDecoder, SseFault, SseFaultKind, SseLimits};
-use crate::json::{self, Raw};
+use crate::json::{self, Kind, Raw};
 use crate::vocab::{Failure, FailureKind, ModelChunk, Now};
 
 /// The head of an HTTP response, as far as it matters.
@@ -17,7 +17,7 @@ pub struct ReplyHead<'a> {
     pub status: u16,
     /// The reason phrase; empty in HTTP/2, where the usual one is used instead.
     pub reason: &'a str,
-    /// The `Content-Type` header.
+    /// The `Content-Type` header. Only told: the body's first byte says what it is.
     pub content_type: Option<&'a str>,
     /// The `Retry-After` header.
     pub retry_after: Option<&'a str>,
@@ -77,7 +77,8 @@ enum Dialect {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// Nothing but white space came: the first byte decides between a stream and a plain reply.
+    /// Nothing but white space came. The first byte decides between a stream and a plain reply: no line of
+    /// a stream begins as JSON does, and what servers say in `Content-Type` is often wrong.
     Undecided,
     /// Server-sent events.
     Stream,
@@ -173,11 +174,6 @@ impl ReplyDecoder {
             .and_then(|header| retry_after_us(header, now));
         if !(200..300).contains(&head.status) {
             self.mode = Mode::Refused;
-        } else if head
-            .content_type
-            .is_some_and(|kind| starts_with_ignoring_case(kind, "text/event-stream"))
-        {
-            self.mode = Mode::Stream;
         }
     }
 
@@ -437,26 +433,30 @@ fn event_verdict(
     }
 }
 
-/// What the body of an error status says about the error.
+/// What the body of an error status says about the error. Some servers put it into a list, or into the
+/// frame of a stream.
 fn error_in(text: &str) -> Said {
-    let Ok(value) = json::scan_value(text.trim().as_bytes(), &super::RULES) else {
+    let text = text.trim();
+    let text = text.strip_prefix("data:").unwrap_or(text).trim();
+    let Ok(value) = json::scan_value(text.as_bytes(), &super::RULES) else {
         return Said::default();
+    };
+    let value = match value.kind() {
+        Kind::Array => elements(value).first().copied().unwrap_or(value),
+        Kind::Object | Kind::String | Kind::Number | Kind::Bool | Kind::Null => value,
     };
     let wire: ErrorWire<'_> = value.decode().unwrap_or_default();
     match wire.error.and_then(Said::of_error) {
         Some(said) => said,
         // Without an error member the raw body is shown, but its members may still tell what it is.
-        None => Said::of_members(&ErrorWire {
-            message: None,
-            ..wire
-        }),
+        None => Said::of_members(&ErrorWire { message: None, ..wire }),
     }
 }
 
 /// The failure of a reply in which the provider reported an error.
 pub(super) fn reported(said: &Said) -> Verdict {
-    let mut text = format!("provider error in the stream: {}", clip(said.message()));
-    if !said.name().is_empty() && !said.message().contains(said.name()) {
+    let mut text = format!("provider error in the stream: {}", clip(said.words()));
+    if !said.name().is_empty() && !said.words().contains(said.name()) {
         text.push_str(&format!(" ({})", clip(said.name())));
     }
     Verdict::Failed(said.facts(None).in_stream(text))
@@ -503,10 +503,4 @@ fn transport(why: &str, reached: bool) -> ModelChunk<'static> {
         reached,
         retry_after_us: None,
     }
-}
-
-fn starts_with_ignoring_case(text: &str, start: &str) -> bool {
-    text.trim_start()
-        .get(..start.len())
-        .is_some_and(|head| head.eq_ignore_ascii_case(start))
 }

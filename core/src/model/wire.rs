@@ -2,13 +2,13 @@
 //! last counts (as in every SDK's parser), and leaves stay raw until somebody asks for them, so that an
 //! odd type in one member costs that member alone.
 
-use alloc::{borrow::Cow, string::String, vec::Vec};
+use alloc::{borrow::Cow, collections::BTreeMap, string::String, vec::Vec};
 use core::{fmt, marker::PhantomData};
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 
 use super::failure::ErrorFacts;
-use crate::json::{Kind, Raw};
+use crate::json::{Kind, Raw, Str};
 
 /// Declares a struct of optional members that is read from an object.
 macro_rules! wire_object {
@@ -130,44 +130,38 @@ wire_object! {
 /// What a provider said about a failure, in words of ours.
 #[derive(Debug, Default)]
 pub(super) struct Said {
+    /// The provider's message; empty if it gave none.
     message: String,
+    /// The whole error as it was written.
+    raw: String,
     code: String,
     class: String,
     status: Option<u16>,
 }
 
 impl Said {
-    /// Reads the value of an `error` member: an object, or a string. `None` if it says nothing.
+    /// Reads the value of an `error` member: an object, a string or a bare number. `None` if it says
+    /// nothing.
     pub(super) fn of_error(raw: Raw<'_>) -> Option<Said> {
-        match raw.kind() {
-            Kind::Object
-                if raw
-                    .as_str()
-                    .bytes()
-                    .filter(|byte| !byte.is_ascii_whitespace())
-                    .count()
-                    > 2 =>
-            {
-                let wire: ErrorWire<'_> = raw.decode().unwrap_or_default();
-                let mut said = Said::of_members(&wire);
-                if said.message.is_empty() {
-                    said.message.push_str(raw.as_str());
+        let said = match raw.kind() {
+            Kind::Null | Kind::Array => return None,
+            Kind::Bool if raw.bool() == Some(false) => return None,
+            Kind::Object => {
+                let members: BTreeMap<Str<'_>, Raw<'_>> = raw.decode().unwrap_or_default();
+                if members.is_empty() {
+                    return None;
                 }
-                Some(said)
+                Said::of_members(&raw.decode().unwrap_or_default())
             }
-            Kind::String => {
+            Kind::String | Kind::Number | Kind::Bool => {
                 let message = word(Some(raw)).into_owned();
-                (!message.is_empty()).then(|| Said {
-                    message,
-                    ..Said::default()
-                })
+                if message.is_empty() {
+                    return None;
+                }
+                Said { message, ..Said::default() }
             }
-            Kind::Number | Kind::Bool if raw.bool() != Some(false) => Some(Said {
-                message: raw.as_str().into(),
-                ..Said::default()
-            }),
-            Kind::Object | Kind::Number | Kind::Bool | Kind::Array | Kind::Null => None,
-        }
+        };
+        Some(Said { raw: raw.as_str().into(), ..said })
     }
 
     /// Reads the members that describe an error from the object that holds them.
@@ -181,11 +175,18 @@ impl Said {
                 .filter(|status| (300..600).contains(status)),
             code: code.into_owned(),
             class: word(wire.class).into_owned(),
+            raw: String::new(),
         }
     }
 
+    /// The provider's message; empty if it gave none.
     pub(super) fn message(&self) -> &str {
         &self.message
+    }
+
+    /// The message, or else the whole error.
+    pub(super) fn words(&self) -> &str {
+        if self.message.is_empty() { &self.raw } else { &self.message }
     }
 
     /// The facts for judging it; `status` is the answer's, unless the error names one of its own.

@@ -1,4 +1,5 @@
 //! A session over real pipes, in this process, with a gate in its output.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used)]
 
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use turnwire::model::script::Script;
 use turnwire::protocol::Server;
-use turnwire::protocol::openmax::{Openmax, ServerConfig};
+use turnwire::protocol::openmax::{Openmax, ServerConfig, preset};
 use turnwire::session::config::ModelConfig;
 use turnwire::session::{Session, SessionConfig};
 use turnwire::vocab::{Answer, ApprovalMode, Now, SessionInfo, WriteBody};
@@ -198,7 +199,7 @@ fn agent(options: RigOptions, root: PathBuf, input: PipeReader, output: PipeWrit
     let toolbox = Toolbox::new(ToolboxConfig::new(&root)).unwrap();
     let script = Script::parse(&options.script).unwrap_or_else(|e| panic!("{e}"));
     let mut config = SessionConfig::new(ModelConfig::new("scripted", 32_768));
-    config.policy.gates.mode = true;
+    preset(&mut config);
     config.settings.approvals = ApprovalMode::Auto;
     config.tools = toolbox.specs();
     let now = Now { mono_us: 0, unix_ms: 1_700_000_000_000 };

@@ -215,3 +215,30 @@ pub fn delta(delta: &str) -> String {
 pub fn finish(word: &str) -> String {
     format!(r#"{{"id":"c","choices":[{{"index":0,"delta":{{}},"finish_reason":"{word}"}}]}}"#)
 }
+
+/// The head of a message.
+pub const START: &str = r#"{"type":"message_start","message":{"id":"m1","model":"claude","usage":{"input_tokens":10,"cache_read_input_tokens":4,"cache_creation_input_tokens":2,"output_tokens":1}}}"#;
+/// The end of a message.
+pub const STOP: &str = r#"{"type":"message_stop"}"#;
+
+/// The start of a content block.
+pub fn block(index: u32, block: &str) -> String {
+    format!(r#"{{"type":"content_block_start","index":{index},"content_block":{block}}}"#)
+}
+
+/// A delta of a content block.
+pub fn add(index: u32, delta: &str) -> String {
+    format!(r#"{{"type":"content_block_delta","index":{index},"delta":{delta}}}"#)
+}
+
+/// The end of a content block.
+pub fn stop(index: u32) -> String {
+    format!(r#"{{"type":"content_block_stop","index":{index}}}"#)
+}
+
+/// The finish of a message.
+pub fn end_turn(reason: &str) -> String {
+    format!(
+        r#"{{"type":"message_delta","delta":{{"stop_reason":"{reason}"}},"usage":{{"output_tokens":5}}}}"#
+    )
+}

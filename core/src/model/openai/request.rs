@@ -214,7 +214,7 @@ fn write_results(w: &mut Writer<'_>, calls: &[Call<'_>], scratch: &mut String) {
         let failed = call.outcome.is_some_and(|outcome| outcome.error);
         open_message(w, "tool");
         w.member("tool_call_id", &call.id);
-        let text = if failed && !scratch.starts_with("Error") {
+        let text = if failed && !scratch.starts_with("Error:") {
             Cow::Owned(format!("Error: {scratch}"))
         } else {
             Cow::Borrowed(&**scratch)

@@ -7,6 +7,7 @@
 
 mod fault;
 mod ids;
+mod preset;
 mod printer;
 mod said;
 mod server;
@@ -20,6 +21,7 @@ use crate::protocol::Protocol;
 use crate::vocab::{Level, Text};
 
 pub use fault::Fault;
+pub use preset::preset;
 pub use server::Face;
 
 /// The readable id of the wire, in `hello`.

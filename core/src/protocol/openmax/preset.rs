@@ -1,0 +1,58 @@
+//! The policy of a session behind this wire.
+
+use crate::session::SessionConfig;
+use crate::session::config::{
+    ErrorPartial, Gates, LeftoverSteer, Parallel, Policy, RefuseAt, Retry, StoreFailure,
+    ToolEndOrder,
+};
+
+/// Sets what this contract decides for a session, and leaves the embedder's own (model, tools, rules, hooks, budgets,
+/// the mode at the start) alone.
+///
+/// - One question at a time; a request stays open until it is answered or cancelled, whatever becomes of the mode
+///   (OM-14). In mode auto nothing asks.
+/// - Reads run side by side, ends come in the order of the calls.
+/// - Eight attempts, waits of 1, 2, 4, 8, 16, 16, 16 s; a longer `Retry-After` counts up to 60 s; three attempts in a
+///   row that never reached the endpoint give up (OM-26 … OM-29).
+/// - A failure inside the stream voids the text shown (OM-21).
+/// - A hook's refusal, a mode and the end of a turn are durable before they are said (OM-07, OM-30); eight refusals
+///   are honoured.
+/// - A reply over 16 MiB, or of more than 128 calls, is truncated.
+pub fn preset(config: &mut SessionConfig) {
+    config.policy = Policy {
+        // Neither steers nor changed input can come from this wire.
+        leftover_steer: LeftoverSteer::Drop,
+        recheck_changed_input: true,
+        cancel_note: false,
+        max_refusals: Some(8),
+        asks_at_once: 1,
+        auto_silences_ask: true,
+        parallel: Parallel::Reads,
+        tool_end_order: ToolEndOrder::Call,
+        snapshots: false,
+        error_partial: ErrorPartial::Void,
+        retry: Retry {
+            attempts: 8,
+            backoff_us: [1, 2, 4, 8, 16, 16, 16].map(seconds).to_vec(),
+            jitter_percent: 0,
+            max_wait_us: seconds(60),
+            unreached: 3,
+        },
+        gates: Gates {
+            prompt: false,
+            turn_end: true,
+            refusal: true,
+            mode: true,
+        },
+        store_failure: StoreFailure::GoOn,
+        refuse_at: RefuseAt::OutputFits,
+    };
+    config.limits.prompt_bytes = super::HOST_LINE_MAX;
+    config.limits.reply_bytes = 16 * 1024 * 1024;
+    config.limits.reply_calls = 128;
+    config.timeouts.approval_us = None;
+}
+
+const fn seconds(count: u64) -> u64 {
+    count * 1_000_000
+}
