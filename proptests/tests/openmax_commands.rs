@@ -474,6 +474,11 @@ fn om_23_a_signal_cancels_and_a_second_one_leaves_at_once() {
         assert_eq!((rig.lines().len(), rig.calls().len()), (0, 0));
         rig.tell(Told::Signal(Signal::Interrupt));
         assert_eq!(rig.outputs(), [ServerOutput::Exit { code }]);
+        assert_eq!(
+            rig.labels(),
+            ["message_done", "done(cancelled)"],
+            "OM-17: the done is still owed"
+        );
         rig.event(What::Closed {
             why: CloseWhy::Signal(signal),
         });

@@ -12,8 +12,7 @@ mod openmax_kit;
 use openmax_kit::*;
 use proptest::prelude::*;
 use turnwire::json::Members;
-use turnwire::protocol::ServerOutput;
-use turnwire::protocol::openmax::wire::{AgentLine, EventLine, HostLine};
+use turnwire::protocol::openmax::wire::HostLine;
 use turnwire::protocol::openmax::{Extra, ServerConfig};
 use turnwire::vocab::*;
 
@@ -187,95 +186,6 @@ fn play(rig: &mut Rig, steps: Vec<Step>) {
             })),
         }
     }
-}
-
-/// What a host may rely on, whatever the agent does.
-fn judge(out: &[Out], opened: bool) {
-    let mut members = Members::new();
-    let (mut hello, mut schemas, mut over) = (opened, false, false);
-    let (mut turn, mut tokens) = (false, false);
-    let mut users = 0i32;
-    let (mut calls, mut approvals) = (Vec::new(), Vec::new());
-    let mut used = std::collections::BTreeSet::new();
-    for out in out {
-        assert!(!over, "nothing comes after the exit");
-        let bytes = match out {
-            Out::Output(ServerOutput::Call(Call {
-                command: Command::Prompt(_),
-                ..
-            })) => {
-                assert!(!turn, "a prompt while a done is owed");
-                turn = true;
-                users += 1;
-                continue;
-            }
-            Out::Output(ServerOutput::Exit { .. }) => {
-                over = true;
-                continue;
-            }
-            Out::Output(_) => continue,
-            Out::Lines(bytes) => bytes,
-        };
-        for line in lines_of(bytes) {
-            let line = AgentLine::decode(line.as_bytes(), &mut members)
-                .unwrap_or_else(|fault| panic!("{line}: {fault:?}"));
-            let AgentLine::Event { event, .. } = line else {
-                assert_eq!(
-                    hello,
-                    !matches!(line, AgentLine::Hello(_)),
-                    "hello is the first line, and comes once"
-                );
-                hello = true;
-                continue;
-            };
-            assert!(hello);
-            match &event {
-                EventLine::Done(done) if &*done.stop_reason == "refused" && !turn => {}
-                EventLine::Done(_) => {
-                    assert!(turn, "a done that nothing is owed");
-                    turn = false;
-                    tokens = false;
-                    users -= 1;
-                }
-                EventLine::Refrozen(_) => {}
-                EventLine::ApprovalSettled(settled) => {
-                    let index = approvals
-                        .iter()
-                        .position(|id| *id == settled.approval_id)
-                        .expect("it was open");
-                    approvals.remove(index);
-                }
-                _ => assert!(turn, "nothing of a turn stands outside of one: {event:?}"),
-            }
-            match event {
-                EventLine::SchemasOverBudget(_) => {
-                    assert!(!std::mem::replace(&mut schemas, true), "at most once")
-                }
-                EventLine::ApprovalRequest(request) => {
-                    approvals.push(request.approval_id.into_owned())
-                }
-                EventLine::ToolStart(tool) => {
-                    assert!(
-                        used.insert(tool.call_id.clone().into_owned()),
-                        "an id is used once in a session"
-                    );
-                    calls.push(tool.call_id.into_owned());
-                }
-                EventLine::ToolEnd(tool) => {
-                    let index = calls
-                        .iter()
-                        .position(|id| *id == tool.call_id)
-                        .expect("it was open");
-                    calls.remove(index);
-                }
-                EventLine::Token(_) => tokens = true,
-                EventLine::Budget(_) => tokens = false,
-                EventLine::Retry(_) => assert!(!tokens, "no retry follows a token of its step"),
-                _ => {}
-            }
-        }
-    }
-    assert!((0..=1).contains(&users));
 }
 
 proptest! {

@@ -9,6 +9,9 @@
     reason = "a test may fail"
 )]
 
+pub mod chunk;
+pub mod duo;
+
 use std::sync::Arc;
 
 use turnwire::frame::{LineSplitter, SplitKind};
@@ -557,4 +560,94 @@ pub fn split_kind(kind: &SplitKind<'_>) -> &'static str {
 pub fn case(id: &str) -> Vec<u8> {
     let case = turnwire_proptests::cases::named(id).expect("the case exists");
     case.input("").expect("it has one input").to_vec()
+}
+
+/// What a host may rely on, whatever the agent does. True: a `done` is still owed.
+pub fn judge(out: &[Out], opened: bool) -> bool {
+    let mut members = Members::new();
+    let (mut hello, mut schemas, mut over) = (opened, false, false);
+    let (mut turn, mut tokens) = (false, false);
+    let mut users = 0i32;
+    let (mut calls, mut approvals) = (Vec::new(), Vec::new());
+    let mut used = std::collections::BTreeSet::new();
+    for out in out {
+        assert!(!over, "nothing comes after the exit");
+        let bytes = match out {
+            Out::Output(ServerOutput::Call(Call {
+                command: Command::Prompt(_),
+                ..
+            })) => {
+                assert!(!turn, "a prompt while a done is owed");
+                turn = true;
+                users += 1;
+                continue;
+            }
+            Out::Output(ServerOutput::Exit { .. }) => {
+                over = true;
+                continue;
+            }
+            Out::Output(_) => continue,
+            Out::Lines(bytes) => bytes,
+        };
+        for line in lines_of(bytes) {
+            let line = AgentLine::decode(line.as_bytes(), &mut members)
+                .unwrap_or_else(|fault| panic!("{line}: {fault:?}"));
+            let AgentLine::Event { event, .. } = line else {
+                assert_eq!(
+                    hello,
+                    !matches!(line, AgentLine::Hello(_)),
+                    "hello is the first line, and comes once"
+                );
+                hello = true;
+                continue;
+            };
+            assert!(hello);
+            match &event {
+                EventLine::Done(done) if &*done.stop_reason == "refused" && !turn => {}
+                EventLine::Done(_) => {
+                    assert!(turn, "a done that nothing is owed");
+                    turn = false;
+                    tokens = false;
+                    users -= 1;
+                }
+                EventLine::Refrozen(_) => {}
+                EventLine::ApprovalSettled(settled) => {
+                    let index = approvals
+                        .iter()
+                        .position(|id| *id == settled.approval_id)
+                        .expect("it was open");
+                    approvals.remove(index);
+                }
+                _ => assert!(turn, "nothing of a turn stands outside of one: {event:?}"),
+            }
+            match event {
+                EventLine::SchemasOverBudget(_) => {
+                    assert!(!std::mem::replace(&mut schemas, true), "at most once")
+                }
+                EventLine::ApprovalRequest(request) => {
+                    approvals.push(request.approval_id.into_owned())
+                }
+                EventLine::ToolStart(tool) => {
+                    assert!(
+                        used.insert(tool.call_id.clone().into_owned()),
+                        "an id is used once in a session"
+                    );
+                    calls.push(tool.call_id.into_owned());
+                }
+                EventLine::ToolEnd(tool) => {
+                    let index = calls
+                        .iter()
+                        .position(|id| *id == tool.call_id)
+                        .expect("it was open");
+                    calls.remove(index);
+                }
+                EventLine::Token(_) => tokens = true,
+                EventLine::Budget(_) => tokens = false,
+                EventLine::Retry(_) => assert!(!tokens, "no retry follows a token of its step"),
+                _ => {}
+            }
+        }
+    }
+    assert!((0..=1).contains(&users));
+    turn
 }

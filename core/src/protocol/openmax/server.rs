@@ -151,7 +151,8 @@ impl ServerFace<Openmax> for Face {
 
     fn signal(&mut self, signal: Signal, _: Now, out: &mut Outbox<Openmax>) {
         if let Some(first) = self.signal {
-            return out.exit(signal_code(first));
+            // At once: only what the host is owed is still said.
+            return self.closed(&CloseWhy::Signal(first), out);
         }
         self.signal = Some(signal);
         self.input = Input::Closing;
