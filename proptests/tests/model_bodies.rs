@@ -357,6 +357,13 @@ fn limits_one_below_at_and_one_above() {
         heard.complete(),
         "a complete reply isn't spoilt by what follows it"
     );
+    let small = ReplyLimits {
+        event_bytes: event,
+        ..ReplyLimits::default()
+    };
+    let large = sse(&[&"x".repeat(event + 1)]);
+    let heard = hear_parts(Api::OpenAi, &STREAM, small, [&*body, &*large]);
+    assert!(heard.complete(), "nor by an event that is too large");
     let short = ReplyLimits {
         reply_bytes: 100,
         ..ReplyLimits::default()

@@ -48,10 +48,11 @@ fn thinking_comes_by_either_name_and_before_text() {
         &delta(r#"{"reasoning_content":"a","reasoning":"not twice"}"#),
         &delta(r#"{"reasoning":"b\n","content":null}"#),
         &delta(r#"{"reasoning_content":null,"reasoning":"c","content":"text"}"#),
+        &delta(r#"{"reasoning_content":"","reasoning":"d"}"#),
         &delta(r#"{"reasoning":{"summary":"x"},"content":"!"}"#),
         &finish("stop"),
     ]);
-    assert_eq!((&*heard.thinking, &*heard.text), ("ab\nc", "text!"));
+    assert_eq!((&*heard.thinking, &*heard.text), ("ab\ncd", "text!"));
 }
 
 #[test]
@@ -260,6 +261,14 @@ fn calls_that_providers_leave_half_said() {
         calls(&[r#"{"index":0,"id":"a","function":{"name":"f","arguments":" "}}"#]),
         want(&[("a", "f", " {}")])
     );
+    // The name is said twice before the arguments.
+    assert_eq!(
+        calls(&[
+            r#"{"index":0,"id":"a","function":{"name":"f","arguments":""}}"#,
+            r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}"#
+        ]),
+        want(&[("a", "f", "{}")])
+    );
     // The id comes after the name.
     assert_eq!(
         calls(&[
@@ -314,6 +323,18 @@ fn a_call_that_comes_after_the_finish_is_ended_at_the_end() {
         "[DONE]",
     ]);
     assert!(heard.complete() && heard.calls[0].whole);
+}
+
+#[test]
+fn arguments_after_the_finish_are_too_late() {
+    let call = |args: &str| {
+        delta(&format!(
+            r#"{{"tool_calls":[{{"index":0,"id":"a","function":{{"name":"f","arguments":"{args}"}}}}]}}"#
+        ))
+    };
+    let heard = openai(&[&call("{}"), &finish("tool_calls"), &call("{}"), "[DONE]"]);
+    assert_eq!(heard.calls[0].args, "{}");
+    assert!(heard.complete());
 }
 
 #[test]
@@ -387,6 +408,13 @@ fn usage_buckets_do_not_overlap() {
             r#"{"prompt_tokens":100,"completion_tokens":5,"prompt_cache_hit_tokens":30,"prompt_cache_miss_tokens":70}"#
         ),
         usage(Some(70), Some(30), Some(5), None)
+    );
+    assert_eq!(
+        usage_of(
+            r#"{"prompt_tokens":1,"completion_tokens":2,"completion_tokens_details":{"reasoning_tokens":3}}"#
+        ),
+        usage(Some(1), None, Some(2), Some(3)),
+        "more thinking than completion stands beside it"
     );
     // Thinking counted beside the completion, as the total shows.
     assert_eq!(
@@ -466,6 +494,12 @@ fn e07_errors_inside_a_stream() {
             FailureKind::Server,
             true,
             "broke",
+        ),
+        (
+            r#"{"choices":[{"index":0,"delta":{},"finish_reason":"error","error":{"code":502,"message":"upstream"}}]}"#,
+            FailureKind::Server,
+            true,
+            "upstream (502)",
         ),
         (
             r#"{"error":{"detail":[1]}}"#,
