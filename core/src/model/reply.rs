@@ -449,7 +449,10 @@ fn error_in(text: &str) -> Said {
     match wire.error.and_then(Said::of_error) {
         Some(said) => said,
         // Without an error member the raw body is shown, but its members may still tell what it is.
-        None => Said::of_members(&ErrorWire { message: None, ..wire }),
+        None => Said::of_members(&ErrorWire {
+            message: None,
+            ..wire
+        }),
     }
 }
 

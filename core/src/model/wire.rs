@@ -158,10 +158,16 @@ impl Said {
                 if message.is_empty() {
                     return None;
                 }
-                Said { message, ..Said::default() }
+                Said {
+                    message,
+                    ..Said::default()
+                }
             }
         };
-        Some(Said { raw: raw.as_str().into(), ..said })
+        Some(Said {
+            raw: raw.as_str().into(),
+            ..said
+        })
     }
 
     /// Reads the members that describe an error from the object that holds them.
@@ -186,7 +192,11 @@ impl Said {
 
     /// The message, or else the whole error.
     pub(super) fn words(&self) -> &str {
-        if self.message.is_empty() { &self.raw } else { &self.message }
+        if self.message.is_empty() {
+            &self.raw
+        } else {
+            &self.message
+        }
     }
 
     /// The facts for judging it; `status` is the answer's, unless the error names one of its own.

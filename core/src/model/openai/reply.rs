@@ -321,8 +321,15 @@ impl Reply {
 
 /// The error that a chunk reports: in a member of its own, or as the whole object.
 fn error_of(chunk: &Chunk<'_>) -> Option<Said> {
-    let in_choice = chunk.choices.as_ref().and_then(|first| first.0.as_ref()?.error);
-    if let Some(said) = [chunk.error, in_choice].into_iter().flatten().find_map(Said::of_error) {
+    let in_choice = chunk
+        .choices
+        .as_ref()
+        .and_then(|first| first.0.as_ref()?.error);
+    if let Some(said) = [chunk.error, in_choice]
+        .into_iter()
+        .flatten()
+        .find_map(Said::of_error)
+    {
         return Some(said);
     }
     let is_error = word(chunk.object) == "error" || word(chunk.class) == "error";
