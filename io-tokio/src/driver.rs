@@ -42,13 +42,20 @@ pub struct Host<P: Protocol> {
 impl<P: Protocol> Host<P> {
     /// This process's standard input and output, with signals taken.
     pub fn stdio(answer: Answer<P>) -> Self {
-        Host { input: Box::new(std::io::stdin()), output: Box::new(std::io::stdout()), signals: true, answer }
+        Host {
+            input: Box::new(std::io::stdin()),
+            output: Box::new(std::io::stdout()),
+            signals: true,
+            answer,
+        }
     }
 }
 
 impl<P: Protocol> std::fmt::Debug for Host<P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Host").field("signals", &self.signals).finish_non_exhaustive()
+        f.debug_struct("Host")
+            .field("signals", &self.signals)
+            .finish_non_exhaustive()
     }
 }
 
@@ -186,7 +193,12 @@ impl<P: Protocol, A: Agent> Driver<P, A> {
                 ServerOutput::Ask { id, ask } => {
                     let outcome = (self.answer)(ask);
                     let now = self.clock.now();
-                    self.server.settle(id, outcome, now).map_err(|misuse| Error::Misuse { doing: "settling an ask", misuse })?;
+                    self.server
+                        .settle(id, outcome, now)
+                        .map_err(|misuse| Error::Misuse {
+                            doing: "settling an ask",
+                            misuse,
+                        })?;
                 }
                 // Every ask was answered when it came.
                 ServerOutput::Dismiss { .. } => {}
@@ -263,11 +275,14 @@ impl<P: Protocol, A: Agent> Driver<P, A> {
         match report {
             Report::Model(request, part) => {
                 // Out of the table while it reads: what it yields may stop this very request.
-                let Some(mut decoder) = self.effects.lend_decoder(request) else { return Ok(()) };
+                let Some(mut decoder) = self.effects.lend_decoder(request) else {
+                    return Ok(());
+                };
                 let mut outcome = Ok(());
                 let settled = part.decode(&mut decoder, now, &mut |chunk| {
                     if outcome.is_ok() && self.effects.is_live(request) {
-                        outcome = give(&mut self.agent, Input::Model { request, chunk }, now).and_then(|()| self.drain());
+                        outcome = give(&mut self.agent, Input::Model { request, chunk }, now)
+                            .and_then(|()| self.drain());
                     }
                 });
                 self.effects.return_decoder(request, decoder, settled);
@@ -321,7 +336,9 @@ fn give<A: Agent>(agent: &mut A, input: Input<'_>, now: turnwire::vocab::Now) ->
         | Input::DriverTools { .. }
         | Input::Fault { .. } => "settling an effect",
     };
-    agent.handle(input, now).map_err(|misuse: Misuse| Error::Misuse { doing, misuse })
+    agent
+        .handle(input, now)
+        .map_err(|misuse: Misuse| Error::Misuse { doing, misuse })
 }
 
 /// The exit code of a process that a signal ended.

@@ -13,8 +13,8 @@ use tokio::task::AbortHandle;
 use turnwire::model::script::ScriptReply;
 use turnwire::model::{Api, ReplyDecoder, ReplyLimits, encode_request};
 use turnwire::vocab::{
-    Agent, Block, CallId, Effect, EffectBody, Failure, FailureKind, Input, ModelChunk, RequestId, RunId, Text,
-    ToolOutcome, ToolUpdate, WriteId,
+    Agent, Block, CallId, Effect, EffectBody, Failure, FailureKind, Input, ModelChunk, RequestId,
+    RunId, Text, ToolOutcome, ToolUpdate, WriteId,
 };
 
 use crate::model::{Backend, Part};
@@ -34,10 +34,24 @@ pub(crate) enum Report {
 
 /// An effect that is ready to start.
 enum Work {
-    Model { request: RequestId, body: Vec<u8> },
-    Script { request: RequestId, api: Api, reply: ScriptReply },
-    Tool { call: CallId, name: String, input: String },
-    Store { write: WriteId, job: WriteJob },
+    Model {
+        request: RequestId,
+        body: Vec<u8>,
+    },
+    Script {
+        request: RequestId,
+        api: Api,
+        reply: ScriptReply,
+    },
+    Tool {
+        call: CallId,
+        name: String,
+        input: String,
+    },
+    Store {
+        write: WriteId,
+        job: WriteJob,
+    },
 }
 
 struct LiveModel {
@@ -109,25 +123,37 @@ impl Effects {
     /// Takes one effect from the agent. Work waits until `mark` bytes of output are written; stops act at once.
     pub(crate) fn take(&mut self, agent: &impl Agent, run: RunId, effect: Effect, mark: u64) {
         let work = match (&effect, agent.body(run, &effect)) {
-            (Effect::StartModel(request), Some(EffectBody::Model(body))) => match &self.world.backend {
-                #[cfg(feature = "http")]
-                Backend::Http(provider) => {
-                    let mut bytes = Vec::new();
-                    encode_request(provider.api, &body, &provider.options, &mut bytes);
-                    Work::Model { request: *request, body: bytes }
+            (Effect::StartModel(request), Some(EffectBody::Model(body))) => {
+                match &self.world.backend {
+                    #[cfg(feature = "http")]
+                    Backend::Http(provider) => {
+                        let mut bytes = Vec::new();
+                        encode_request(provider.api, &body, &provider.options, &mut bytes);
+                        Work::Model {
+                            request: *request,
+                            body: bytes,
+                        }
+                    }
+                    Backend::Scripted(script) => {
+                        self.requests += 1;
+                        let (api, reply) = (script.api(), script.reply_nth(&body, self.requests));
+                        Work::Script {
+                            request: *request,
+                            api,
+                            reply,
+                        }
+                    }
                 }
-                Backend::Scripted(script) => {
-                    self.requests += 1;
-                    let (api, reply) = (script.api(), script.reply_nth(&body, self.requests));
-                    Work::Script { request: *request, api, reply }
-                }
+            }
+            (Effect::RunTool { call }, Some(EffectBody::Tool { name, input, .. })) => Work::Tool {
+                call: *call,
+                name: name.to_owned(),
+                input: input.0.as_ref().to_owned(),
             },
-            (Effect::RunTool { call }, Some(EffectBody::Tool { name, input, .. })) => {
-                Work::Tool { call: *call, name: name.to_owned(), input: input.0.as_ref().to_owned() }
-            }
-            (Effect::Store(write), Some(EffectBody::Write(body))) => {
-                Work::Store { write: *write, job: self.world.durable.prepare(&body) }
-            }
+            (Effect::Store(write), Some(EffectBody::Write(body))) => Work::Store {
+                write: *write,
+                job: self.world.durable.prepare(&body),
+            },
             _ => return self.act(effect),
         };
         self.waiting.push_back((mark, work));
@@ -143,19 +169,34 @@ impl Effects {
                 self.ready.push_back(Input::Reloaded { command, outcome });
             }
             Effect::RunHook { hook } => {
-                self.ready.push_back(Input::Hook { hook, outcome: Err("this driver runs no hooks".into()) });
+                self.ready.push_back(Input::Hook {
+                    hook,
+                    outcome: Err("this driver runs no hooks".into()),
+                });
             }
             Effect::StartModel(request) => {
-                self.ready.push_back(Input::Model { request, chunk: internal("the request had no body") });
+                self.ready.push_back(Input::Model {
+                    request,
+                    chunk: internal("the request had no body"),
+                });
             }
             Effect::RunTool { call } | Effect::Snapshot { call, .. } => {
-                self.ready.push_back(Input::Tool { call, update: failed("the call had no body") });
+                self.ready.push_back(Input::Tool {
+                    call,
+                    update: failed("the call had no body"),
+                });
             }
             Effect::Store(write) => {
-                self.ready.push_back(Input::Store { write, ok: Err("the write had no body".into()) });
+                self.ready.push_back(Input::Store {
+                    write,
+                    ok: Err("the write had no body".into()),
+                });
             }
             Effect::RunShell(command) => {
-                self.ready.push_back(Input::Shell { command, outcome: failed("this driver runs no shells") });
+                self.ready.push_back(Input::Shell {
+                    command,
+                    outcome: failed("this driver runs no shells"),
+                });
             }
             Effect::OpenSession(command) => {
                 let info = Err("this driver opens no other sessions".into());
@@ -163,12 +204,17 @@ impl Effects {
             }
             // Hooks are settled when they are asked for, tools finish by themselves, and what is
             // named last belongs to effects that failed above.
-            Effect::StopHook(_) | Effect::DetachTool(_) | Effect::StopShell(_) | Effect::StopRun(_) => {}
+            Effect::StopHook(_)
+            | Effect::DetachTool(_)
+            | Effect::StopShell(_)
+            | Effect::StopRun(_) => {}
             other @ (Effect::Restore(_)
             | Effect::Allow { .. }
             | Effect::StartRun { .. }
             | Effect::CallRun(..)
-            | Effect::StopJob(_)) => tracing::error!(effect = ?other, "this driver can't carry out an effect"),
+            | Effect::StopJob(_)) => {
+                tracing::error!(effect = ?other, "this driver can't carry out an effect")
+            }
         }
     }
 
@@ -180,13 +226,20 @@ impl Effects {
         }
         // Neither: it was settled while the stop was on its way.
         if unstarted || running.is_some() {
-            self.ready.push_back(Input::Model { request, chunk: ModelChunk::End });
+            self.ready.push_back(Input::Model {
+                request,
+                chunk: ModelChunk::End,
+            });
         }
     }
 
     fn stop_tool(&mut self, call: CallId) {
         if self.unqueue(|w| matches!(w, Work::Tool { call: c, .. } if *c == call)) {
-            let update = ToolUpdate::Done { outcome: ToolOutcome::Cancelled, content: Vec::new(), show: None };
+            let update = ToolUpdate::Done {
+                outcome: ToolOutcome::Cancelled,
+                content: Vec::new(),
+                show: None,
+            };
             self.ready.push_back(Input::Tool { call, update });
         } else if let Some(cancel) = self.tools.get(&call) {
             cancel.cancel();
@@ -210,15 +263,24 @@ impl Effects {
         match work {
             #[cfg(feature = "http")]
             Work::Model { request, body } => {
-                let Backend::Http(provider) = &self.world.backend else { return };
-                let (provider, client, sink) = (provider.clone(), self.client.clone(), self.sink(request));
+                let Backend::Http(provider) = &self.world.backend else {
+                    return;
+                };
+                let (provider, client, sink) =
+                    (provider.clone(), self.client.clone(), self.sink(request));
                 let decoder = ReplyDecoder::new(provider.api, provider.limits);
-                let task = async move { crate::model::http::send(client.get(), &provider, body, sink).await };
+                let task = async move {
+                    crate::model::http::send(client.get(), &provider, body, sink).await
+                };
                 self.spawn_model(request, decoder, task);
             }
             #[cfg(not(feature = "http"))]
             Work::Model { .. } => {}
-            Work::Script { request, api, reply } => {
+            Work::Script {
+                request,
+                api,
+                reply,
+            } => {
                 let sink = self.sink(request);
                 let decoder = ReplyDecoder::new(api, ReplyLimits::default());
                 self.spawn_model(request, decoder, crate::model::play(reply, sink));
@@ -229,7 +291,10 @@ impl Effects {
     }
 
     /// Where a request's task puts its parts: it waits there while the loop wants no bulk.
-    fn sink(&self, request: RequestId) -> impl Fn(Part) -> futures::future::BoxFuture<'static, ()> + Send + use<> {
+    fn sink(
+        &self,
+        request: RequestId,
+    ) -> impl Fn(Part) -> futures::future::BoxFuture<'static, ()> + Send + use<> {
         let (report, bulk) = (self.report.clone(), self.bulk.clone());
         move |part| {
             let (report, bulk) = (report.clone(), bulk.clone());
@@ -243,31 +308,54 @@ impl Effects {
         }
     }
 
-    fn spawn_model(&mut self, request: RequestId, decoder: ReplyDecoder, task: impl Future<Output = ()> + Send + 'static) {
+    fn spawn_model(
+        &mut self,
+        request: RequestId,
+        decoder: ReplyDecoder,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) {
         let crashed = self.sink(request);
         let task = tokio::spawn(async move {
             if let Err(panic) = AssertUnwindSafe(task).catch_unwind().await {
-                crashed(Part::Broken(format!("the request's task crashed: {}", panic_text(&*panic)))).await;
+                crashed(Part::Broken(format!(
+                    "the request's task crashed: {}",
+                    panic_text(&*panic)
+                )))
+                .await;
             }
         });
-        self.models.insert(request, LiveModel { decoder: Some(decoder), task: task.abort_handle() });
+        self.models.insert(
+            request,
+            LiveModel {
+                decoder: Some(decoder),
+                task: task.abort_handle(),
+            },
+        );
     }
 
     fn start_tool(&mut self, call: CallId, name: String, input: String) {
         let cancel = CancelToken::new();
         self.tools.insert(call, cancel.clone());
-        let (toolbox, report, bulk) = (self.world.toolbox.clone(), self.report.clone(), self.bulk.clone());
+        let (toolbox, report, bulk) = (
+            self.world.toolbox.clone(),
+            self.report.clone(),
+            self.bulk.clone(),
+        );
         tokio::spawn(async move {
             let updates = |update: ToolUpdate| {
                 // Progress is a preview of the outcome: while the host is stalled it is left out.
                 if matches!(update, ToolUpdate::Progress(_)) {
-                    let Ok(permit) = bulk.try_acquire() else { return };
+                    let Ok(permit) = bulk.try_acquire() else {
+                        return;
+                    };
                     permit.forget();
                 }
                 let _ = report.send(Report::Tool(call, update));
             };
             let run = AssertUnwindSafe(toolbox.run(&name, &input, cancel, updates)).catch_unwind();
-            let done = run.await.unwrap_or_else(|p| failed(&format!("the tool crashed: {}", panic_text(&*p))));
+            let done = run
+                .await
+                .unwrap_or_else(|p| failed(&format!("the tool crashed: {}", panic_text(&*p))));
             let _ = report.send(Report::Tool(call, done));
         });
     }
@@ -279,7 +367,8 @@ impl Effects {
             let thread = std::thread::Builder::new().name("turnwire-store".into());
             let started = thread.spawn(move || {
                 for (write, job) in jobs {
-                    let done = catch_unwind(AssertUnwindSafe(job)).unwrap_or_else(|p| Err(panic_text(&*p)));
+                    let done = catch_unwind(AssertUnwindSafe(job))
+                        .unwrap_or_else(|p| Err(panic_text(&*p)));
                     let _ = report.send(Report::Stored(write, done.map_err(Text::from)));
                 }
             });
@@ -290,7 +379,10 @@ impl Effects {
         });
         if storage.send((write, job)).is_err() {
             self.storage = None;
-            self.ready.push_back(Input::Store { write, ok: Err("the storage thread is gone".into()) });
+            self.ready.push_back(Input::Store {
+                write,
+                ok: Err("the storage thread is gone".into()),
+            });
         }
     }
 
@@ -306,7 +398,12 @@ impl Effects {
     }
 
     /// Takes the decoder back; a settled request ends.
-    pub(crate) fn return_decoder(&mut self, request: RequestId, decoder: ReplyDecoder, settled: bool) {
+    pub(crate) fn return_decoder(
+        &mut self,
+        request: RequestId,
+        decoder: ReplyDecoder,
+        settled: bool,
+    ) {
         if settled {
             if let Some(live) = self.models.remove(&request) {
                 live.task.abort();
@@ -344,15 +441,29 @@ impl Effects {
 }
 
 fn internal(text: &str) -> ModelChunk<'static> {
-    let failure = Failure { kind: FailureKind::Internal, status: None, retryable: false, text: text.into() };
-    ModelChunk::Failed { failure, reached: false, retry_after_us: None }
+    let failure = Failure {
+        kind: FailureKind::Internal,
+        status: None,
+        retryable: false,
+        text: text.into(),
+    };
+    ModelChunk::Failed {
+        failure,
+        reached: false,
+        retry_after_us: None,
+    }
 }
 
 fn failed(text: &str) -> ToolUpdate {
-    ToolUpdate::Done { outcome: ToolOutcome::Failed, content: vec![Block::Text(text.into())], show: None }
+    ToolUpdate::Done {
+        outcome: ToolOutcome::Failed,
+        content: vec![Block::Text(text.into())],
+        show: None,
+    }
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no message".into())
 }

@@ -20,20 +20,22 @@ pub(crate) enum HostInput {
 /// Starts the reading thread. One chunk waits in the channel at most.
 pub(crate) fn start(mut source: Box<dyn Read + Send>) -> io::Result<mpsc::Receiver<HostInput>> {
     let (send, receive) = mpsc::channel(1);
-    std::thread::Builder::new().name("turnwire-in".into()).spawn(move || {
-        let mut buffer = vec![0; CHUNK];
-        loop {
-            let input = match source.read(&mut buffer) {
-                Ok(0) => HostInput::End(None),
-                Ok(n) => HostInput::Bytes(Bytes::copy_from_slice(&buffer[..n])),
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                Err(e) => HostInput::End(Some(e.to_string())),
-            };
-            let last = matches!(input, HostInput::End(_));
-            if send.blocking_send(input).is_err() || last {
-                return;
+    std::thread::Builder::new()
+        .name("turnwire-in".into())
+        .spawn(move || {
+            let mut buffer = vec![0; CHUNK];
+            loop {
+                let input = match source.read(&mut buffer) {
+                    Ok(0) => HostInput::End(None),
+                    Ok(n) => HostInput::Bytes(Bytes::copy_from_slice(&buffer[..n])),
+                    Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(e) => HostInput::End(Some(e.to_string())),
+                };
+                let last = matches!(input, HostInput::End(_));
+                if send.blocking_send(input).is_err() || last {
+                    return;
+                }
             }
-        }
-    })?;
+        })?;
     Ok(receive)
 }

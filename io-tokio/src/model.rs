@@ -64,7 +64,12 @@ pub enum Backend {
 #[derive(Debug)]
 pub(crate) enum Part {
     /// The response's head.
-    Head { status: u16, reason: String, content_type: Option<String>, retry_after: Option<String> },
+    Head {
+        status: u16,
+        reason: String,
+        content_type: Option<String>,
+        retry_after: Option<String>,
+    },
     /// The next bytes of its body, at most [`PART_MAX`] of them.
     Body(Bytes),
     /// The body ended as HTTP says it should.
@@ -77,11 +82,29 @@ pub(crate) enum Part {
 
 impl Part {
     /// Lets `decoder` read this part; whether the request is settled with it.
-    pub(crate) fn decode(&self, decoder: &mut ReplyDecoder, now: Now, sink: &mut dyn FnMut(ModelChunk<'_>)) -> bool {
+    pub(crate) fn decode(
+        &self,
+        decoder: &mut ReplyDecoder,
+        now: Now,
+        sink: &mut dyn FnMut(ModelChunk<'_>),
+    ) -> bool {
         match self {
-            Part::Head { status, reason, content_type, retry_after } => {
+            Part::Head {
+                status,
+                reason,
+                content_type,
+                retry_after,
+            } => {
                 let (content_type, retry_after) = (content_type.as_deref(), retry_after.as_deref());
-                decoder.head(&ReplyHead { status: *status, reason, content_type, retry_after }, now);
+                decoder.head(
+                    &ReplyHead {
+                        status: *status,
+                        reason,
+                        content_type,
+                        retry_after,
+                    },
+                    now,
+                );
             }
             Part::Body(bytes) => decoder.bytes(bytes, now, sink),
             Part::End => decoder.end(now, sink),
@@ -103,11 +126,24 @@ where
     let pause = |us: u64| tokio::time::sleep(Duration::from_micros(us));
     pause(reply.head_after_us).await;
     if let ScriptEnd::Unreached(why) = reply.end {
-        return give(Part::Unreached { why, reached: false }).await;
+        return give(Part::Unreached {
+            why,
+            reached: false,
+        })
+        .await;
     }
     let head = reply.head();
-    let (content_type, retry_after) = (head.content_type.map(str::to_owned), head.retry_after.map(str::to_owned));
-    give(Part::Head { status: reply.status, reason: String::new(), content_type, retry_after }).await;
+    let (content_type, retry_after) = (
+        head.content_type.map(str::to_owned),
+        head.retry_after.map(str::to_owned),
+    );
+    give(Part::Head {
+        status: reply.status,
+        reason: String::new(),
+        content_type,
+        retry_after,
+    })
+    .await;
     for piece in reply.pieces {
         if piece.after_us > 0 {
             pause(piece.after_us).await;
@@ -129,10 +165,10 @@ pub(crate) const PART_MAX: usize = 64 * 1024;
 pub(crate) mod http {
     //! Streaming HTTP on reqwest with rustls.
 
-    use std::error::Error as _;
-    use std::sync::OnceLock;
     use futures::StreamExt as _;
     use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+    use std::error::Error as _;
+    use std::sync::OnceLock;
 
     use super::*;
 
@@ -162,8 +198,12 @@ pub(crate) mod http {
     }
 
     /// Sends one request and hands its response on, piece by piece, until `give` refuses more.
-    pub(crate) async fn send<F>(client: Result<reqwest::Client, String>, provider: &HttpProvider, body: Vec<u8>, mut give: impl FnMut(Part) -> F)
-    where
+    pub(crate) async fn send<F>(
+        client: Result<reqwest::Client, String>,
+        provider: &HttpProvider,
+        body: Vec<u8>,
+        mut give: impl FnMut(Part) -> F,
+    ) where
         F: Future<Output = ()>,
     {
         let sent = match client.and_then(|c| request(&c, provider, body)) {
@@ -173,10 +213,20 @@ pub(crate) mod http {
         let response = match sent {
             Ok(response) => response,
             Err(e) => {
-                return give(Part::Unreached { why: chain(&e), reached: !e.is_connect() }).await;
+                return give(Part::Unreached {
+                    why: chain(&e),
+                    reached: !e.is_connect(),
+                })
+                .await;
             }
         };
-        let text = |name: HeaderName| response.headers().get(name).and_then(|v| v.to_str().ok()).map(str::to_owned);
+        let text = |name: HeaderName| {
+            response
+                .headers()
+                .get(name)
+                .and_then(|v| v.to_str().ok())
+                .map(str::to_owned)
+        };
         let status = response.status();
         let head = Part::Head {
             status: status.as_u16(),
@@ -200,7 +250,11 @@ pub(crate) mod http {
         give(Part::End).await;
     }
 
-    fn request(client: &reqwest::Client, provider: &HttpProvider, body: Vec<u8>) -> Result<reqwest::RequestBuilder, String> {
+    fn request(
+        client: &reqwest::Client,
+        provider: &HttpProvider,
+        body: Vec<u8>,
+    ) -> Result<reqwest::RequestBuilder, String> {
         let mut headers = HeaderMap::new();
         for (name, value) in provider.api.headers() {
             headers.insert(*name, HeaderValue::from_static(value));
@@ -210,11 +264,17 @@ pub(crate) mod http {
             headers.insert(name, secret(&format!("{before}{}", key.expose()))?);
         }
         for (name, value) in &provider.headers {
-            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("`{name}` is no header name"))?;
-            let value = HeaderValue::from_str(value).map_err(|_| format!("the value of header `{name}` is not legal"))?;
+            let name = HeaderName::from_bytes(name.as_bytes())
+                .map_err(|_| format!("`{name}` is no header name"))?;
+            let value = HeaderValue::from_str(value)
+                .map_err(|_| format!("the value of header `{name}` is not legal"))?;
             headers.insert(name, value);
         }
-        let url = format!("{}{}", provider.base_url.trim_end_matches('/'), provider.api.path());
+        let url = format!(
+            "{}{}",
+            provider.base_url.trim_end_matches('/'),
+            provider.api.path()
+        );
         Ok(client.post(url).headers(headers).body(body))
     }
 

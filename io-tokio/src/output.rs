@@ -26,15 +26,17 @@ impl Output {
     pub(crate) fn start(mut sink: Box<dyn Write + Send>) -> io::Result<Self> {
         let (to_thread, from_loop) = std_mpsc::channel::<Vec<u8>>();
         let (ack, acks) = mpsc::unbounded_channel();
-        std::thread::Builder::new().name("turnwire-out".into()).spawn(move || {
-            for bytes in from_loop {
-                let result = sink.write_all(&bytes).and_then(|()| sink.flush());
-                let failed = result.is_err();
-                if ack.send((bytes, result)).is_err() || failed {
-                    return;
+        std::thread::Builder::new()
+            .name("turnwire-out".into())
+            .spawn(move || {
+                for bytes in from_loop {
+                    let result = sink.write_all(&bytes).and_then(|()| sink.flush());
+                    let failed = result.is_err();
+                    if ack.send((bytes, result)).is_err() || failed {
+                        return;
+                    }
                 }
-            }
-        })?;
+            })?;
         Ok(Output {
             to_thread: Some(to_thread),
             acks,

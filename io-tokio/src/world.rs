@@ -40,6 +40,8 @@ pub struct World {
 
 impl std::fmt::Debug for World {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("World").field("backend", &self.backend).finish_non_exhaustive()
+        f.debug_struct("World")
+            .field("backend", &self.backend)
+            .finish_non_exhaustive()
     }
 }

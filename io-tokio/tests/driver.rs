@@ -20,22 +20,35 @@ fn om_09_end_of_input_drains_the_turn_and_ends_with_0() {
     rig.close_input();
     let (code, lines) = rig.finish();
     assert_eq!(code, 0);
-    let text: String = lines.iter().filter(|l| l["type"] == "token").filter_map(|l| l["text"].as_str()).collect();
+    let text: String = lines
+        .iter()
+        .filter(|l| l["type"] == "token")
+        .filter_map(|l| l["text"].as_str())
+        .collect();
     assert_eq!(text, "Hello there.");
     assert_eq!(lines.first().map(|l| &l["type"]), Some(&"hello".into()));
-    assert_eq!(lines.last().map(|l| &l["stop_reason"]), Some(&"stop".into()));
+    assert_eq!(
+        lines.last().map(|l| &l["stop_reason"]),
+        Some(&"stop".into())
+    );
 }
 
 #[test]
 fn s_65_what_was_said_before_an_effect_is_written_before_it_starts() {
     let gate = Gate::default();
-    let rig = Rig::start(RigOptions { gate: Some(gate.clone()), ..RigOptions::script(TOOL_TURN) });
+    let rig = Rig::start(RigOptions {
+        gate: Some(gate.clone()),
+        ..RigOptions::script(TOOL_TURN)
+    });
     // Everything up to here may pass; the line that announces the tool may not.
     gate.hold_at("tool_start");
     rig.say(r#"{"cmd":"user","text":"write it"}"#);
     gate.wait_held();
     std::thread::sleep(Duration::from_millis(150));
-    assert!(!rig.path("made.txt").exists(), "the tool ran before its line was written");
+    assert!(
+        !rig.path("made.txt").exists(),
+        "the tool ran before its line was written"
+    );
     gate.open();
     rig.wait_for("done");
     assert!(rig.path("made.txt").exists());
@@ -46,8 +59,14 @@ fn s_65_what_was_said_before_an_effect_is_written_before_it_starts() {
 #[test]
 fn s_61_tw_10_a_stalled_host_stops_the_model_and_its_cancel_still_works() {
     let gate = Gate::default();
-    let long = format!("reply\n say: {}", "a line of some sixty characters, said over and over again. ".repeat(80_000));
-    let rig = Rig::start(RigOptions { gate: Some(gate.clone()), ..RigOptions::script(&long) });
+    let long = format!(
+        "reply\n say: {}",
+        "a line of some sixty characters, said over and over again. ".repeat(80_000)
+    );
+    let rig = Rig::start(RigOptions {
+        gate: Some(gate.clone()),
+        ..RigOptions::script(&long)
+    });
     gate.hold_at("token");
     rig.say(r#"{"cmd":"user","text":"talk"}"#);
     gate.wait_held();
@@ -60,21 +79,34 @@ fn s_61_tw_10_a_stalled_host_stops_the_model_and_its_cancel_still_works() {
     rig.close_input();
     let (code, lines) = rig.finish();
     assert_eq!(code, 0);
-    let bytes: usize = lines.iter().filter_map(|l| l["text"].as_str()).map(str::len).sum();
-    assert!(bytes < 1_500_000, "{bytes} bytes of text were held for a host that didn't read");
+    let bytes: usize = lines
+        .iter()
+        .filter_map(|l| l["text"].as_str())
+        .map(str::len)
+        .sum();
+    assert!(
+        bytes < 1_500_000,
+        "{bytes} bytes of text were held for a host that didn't read"
+    );
 }
 
 #[test]
 fn p06_a_host_that_stops_reading_for_good_ends_the_session() {
     let gate = Gate::default();
-    let rig = Rig::start(RigOptions { gate: Some(gate.clone()), ..RigOptions::script("reply\n wait 30s\n say: late") });
+    let rig = Rig::start(RigOptions {
+        gate: Some(gate.clone()),
+        ..RigOptions::script("reply\n wait 30s\n say: late")
+    });
     rig.wait_for("hello");
     gate.break_now();
     rig.say(r#"{"cmd":"user","text":"hi"}"#);
     let started = Instant::now();
     let (code, _) = rig.finish();
     assert_eq!(code, 129);
-    assert!(started.elapsed() < Duration::from_secs(20), "the broken pipe wasn't noticed");
+    assert!(
+        started.elapsed() < Duration::from_secs(20),
+        "the broken pipe wasn't noticed"
+    );
 }
 
 #[test]
@@ -91,13 +123,20 @@ fn p02_quitting_hard_leaves_no_process_of_a_tool() {
     rig.say(r#"{"cmd":"quit"}"#);
     assert_eq!(rig.finish().0, 0);
     // The group was ended before the driver returned: a process that is left is a zombie at most.
-    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.trim())).unwrap_or_default();
-    assert!(status.is_empty() || status.contains("State:\tZ"), "{status}");
+    let status =
+        std::fs::read_to_string(format!("/proc/{}/status", pid.trim())).unwrap_or_default();
+    assert!(
+        status.is_empty() || status.contains("State:\tZ"),
+        "{status}"
+    );
 }
 
 #[test]
 fn om_07_a_mode_counts_once_it_is_stored_and_a_failed_save_says_so() {
-    let rig = Rig::start(RigOptions { fail_writes: true, ..RigOptions::script("reply\n say: x") });
+    let rig = Rig::start(RigOptions {
+        fail_writes: true,
+        ..RigOptions::script("reply\n say: x")
+    });
     rig.say(r#"{"cmd":"approval_mode","mode":"readonly"}"#);
     let error = rig.wait_for("protocol_error");
     let message = error["message"].as_str().unwrap_or_default();
@@ -120,13 +159,20 @@ fn l1_two_lines_in_one_write_mean_what_two_writes_mean() {
     rig.close_input();
     let (code, lines) = rig.finish();
     assert_eq!(code, 0);
-    assert_eq!(lines.iter().filter(|l| l["type"] == "protocol_error").count(), 1);
+    assert_eq!(
+        lines
+            .iter()
+            .filter(|l| l["type"] == "protocol_error")
+            .count(),
+        1
+    );
     assert_eq!(lines.iter().filter(|l| l["type"] == "done").count(), 1);
 }
 
 #[test]
 fn no_thread_and_no_descriptor_is_left_after_many_sessions() {
-    let count = |what: &str| std::fs::read_dir(format!("/proc/self/{what}")).map_or(0, Iterator::count);
+    let count =
+        |what: &str| std::fs::read_dir(format!("/proc/self/{what}")).map_or(0, Iterator::count);
     let run = || {
         let rig = Rig::start(RigOptions::script("reply\n say: hi"));
         rig.say(r#"{"cmd":"user","text":"hi"}"#);
@@ -139,6 +185,14 @@ fn no_thread_and_no_descriptor_is_left_after_many_sessions() {
         run();
     }
     // Other tests run beside this one; a leak would be one or more for each session.
-    assert!(count("task") < threads + 40, "threads: {threads} before, {} after", count("task"));
-    assert!(count("fd") < files + 80, "descriptors: {files} before, {} after", count("fd"));
+    assert!(
+        count("task") < threads + 40,
+        "threads: {threads} before, {} after",
+        count("task")
+    );
+    assert!(
+        count("fd") < files + 80,
+        "descriptors: {files} before, {} after",
+        count("fd")
+    );
 }

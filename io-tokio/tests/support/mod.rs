@@ -28,7 +28,11 @@ pub struct RigOptions {
 
 impl RigOptions {
     pub fn script(script: &str) -> Self {
-        RigOptions { script: script.into(), gate: None, fail_writes: false }
+        RigOptions {
+            script: script.into(),
+            gate: None,
+            fail_writes: false,
+        }
     }
 }
 
@@ -39,7 +43,13 @@ struct Disk {
 impl Durable for Disk {
     fn prepare(&mut self, _body: &WriteBody<'_>) -> WriteJob {
         let fails = self.fails;
-        Box::new(move || if fails { Err("the disk is full".into()) } else { Ok(()) })
+        Box::new(move || {
+            if fails {
+                Err("the disk is full".into())
+            } else {
+                Ok(())
+            }
+        })
     }
 }
 
@@ -73,7 +83,11 @@ impl Gate {
     }
 
     pub fn wait_held(&self) {
-        let (state, _) = self.0.1.wait_timeout_while(self.0.0.lock().unwrap(), PATIENCE, |s| !s.held).unwrap();
+        let (state, _) = self
+            .0
+            .1
+            .wait_timeout_while(self.0.0.lock().unwrap(), PATIENCE, |s| !s.held)
+            .unwrap();
         assert!(state.held, "the output never came to the gate");
     }
 
@@ -86,7 +100,11 @@ impl Gate {
             self.0.1.notify_all();
         }
         let state = self.0.1.wait_while(state, |s| s.held && !s.broken).unwrap();
-        if state.broken { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+        if state.broken {
+            Err(io::ErrorKind::BrokenPipe.into())
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -154,7 +172,9 @@ impl Rig {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let line = self.coming.lock().unwrap().recv_timeout(left);
-            let line = line.unwrap_or_else(|_| panic!("no {kind} line; so far: {:?}", self.lines.lock().unwrap()));
+            let line = line.unwrap_or_else(|_| {
+                panic!("no {kind} line; so far: {:?}", self.lines.lock().unwrap())
+            });
             self.lines.lock().unwrap().push(line.clone());
             if line["type"] == kind {
                 return line;
@@ -189,7 +209,8 @@ fn output_thread(output: PipeReader) -> (JoinHandle<()>, mpsc::Receiver<Value>) 
     let thread = std::thread::spawn(move || {
         for line in BufReader::new(output).lines() {
             let Ok(line) = line else { return };
-            let _ = send.send(serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e} in {line}")));
+            let _ =
+                send.send(serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e} in {line}")));
         }
     });
     (thread, receive)
@@ -202,23 +223,42 @@ fn agent(options: RigOptions, root: PathBuf, input: PipeReader, output: PipeWrit
     preset(&mut config);
     config.settings.approvals = ApprovalMode::Auto;
     config.tools = toolbox.specs();
-    let now = Now { mono_us: 0, unix_ms: 1_700_000_000_000 };
+    let now = Now {
+        mono_us: 0,
+        unix_ms: 1_700_000_000_000,
+    };
     let session = Session::new(config, info(&root), now);
     let server = Server::<Openmax>::new(ServerConfig::new("0.0.0".into(), [7; 32]));
     let world = World {
         backend: Backend::Scripted(Arc::new(script)),
         toolbox,
-        durable: Box::new(Disk { fails: options.fail_writes }),
-        reload: Box::new(|| Ok(Answer::Reloaded { tools: 0, skills: 0, changes: Vec::new() })),
+        durable: Box::new(Disk {
+            fails: options.fail_writes,
+        }),
+        reload: Box::new(|| {
+            Ok(Answer::Reloaded {
+                tools: 0,
+                skills: 0,
+                changes: Vec::new(),
+            })
+        }),
     };
     let host = Host {
         input: Box::new(input),
-        output: Box::new(Gated { gate: options.gate, inner: output }),
+        output: Box::new(Gated {
+            gate: options.gate,
+            inner: output,
+        }),
         signals: false,
         answer: Box::new(|ask| match ask {}),
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let code = runtime.block_on(serve(server, session, world, host)).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let code = runtime
+        .block_on(serve(server, session, world, host))
+        .unwrap();
     runtime.shutdown_timeout(Duration::from_secs(1));
     code
 }
@@ -234,7 +274,10 @@ fn info(root: &std::path::Path) -> Box<SessionInfo> {
         product: "turnwire".into(),
         continued: false,
         history: Vec::new(),
-        model: turnwire::vocab::ModelRef { provider: None, model: "scripted".into() },
+        model: turnwire::vocab::ModelRef {
+            provider: None,
+            model: "scripted".into(),
+        },
         api_model: None,
         efforts: Vec::new(),
         settings: Box::new(turnwire::vocab::Settings {
