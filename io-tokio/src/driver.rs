@@ -12,6 +12,7 @@ use turnwire::vocab::{Agent, Due, Input, Misuse, Output as AgentOutput, Signal};
 use crate::clock::Clock;
 use crate::effects::{Effects, Report};
 use crate::error::Error;
+use crate::gone::Gone;
 use crate::input::{self, HostInput};
 use crate::output::Output;
 use crate::signals::Signals;
@@ -37,16 +38,25 @@ pub struct Host<P: Protocol> {
     pub signals: bool,
     /// Answers what the protocol asks of its embedder.
     pub answer: Answer<P>,
+    /// Returns once nobody can read `output` any more. It gets a thread of its own. Without it a host that goes away
+    /// is noticed at the next write only, and a tool may be silent for long.
+    pub gone: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl<P: Protocol> Host<P> {
     /// This process's standard input and output, with signals taken.
     pub fn stdio(answer: Answer<P>) -> Self {
+        #[cfg(unix)]
+        let gone: Option<Box<dyn FnOnce() + Send>> = Some(Box::new(crate::gone::stdout_closed));
+        #[cfg(not(unix))]
+        let gone = None;
+        let (input, output) = (Box::new(std::io::stdin()), Box::new(std::io::stdout()));
         Host {
-            input: Box::new(std::io::stdin()),
-            output: Box::new(std::io::stdout()),
+            input,
+            output,
             signals: true,
             answer,
+            gone,
         }
     }
 }
@@ -72,6 +82,7 @@ struct Driver<P: Protocol, A> {
     input_ended: bool,
     signals: Signals,
     signalled: bool,
+    gone: Gone,
     answer: Answer<P>,
     clock: Clock,
     exit: Option<u8>,
@@ -82,6 +93,7 @@ enum Wake {
     Host(Option<HostInput>),
     Report(Report),
     Written(bool),
+    Gone,
     Signal(Signal),
     Due,
     MoreLines,
@@ -111,6 +123,7 @@ pub async fn serve<P: Protocol, A: Agent>(
         input_ended: false,
         signals: Signals::start(host.signals).map_err(Error::Setup)?,
         signalled: false,
+        gone: Gone::start(host.gone).map_err(Error::Setup)?,
         answer: host.answer,
         clock: Clock::start(),
         exit: None,
@@ -140,7 +153,9 @@ impl<P: Protocol, A: Agent> Driver<P, A> {
                 Wake::Report(report) => self.settle(report)?,
                 Wake::Written(true) => {}
                 // Nobody reads what we say: the same as a host that hung up.
-                Wake::Written(false) => self.signal(Signal::Hangup)?,
+                // Both may be noticed, and one signal is enough: a second one would end the session at once.
+                Wake::Written(false) | Wake::Gone if self.signalled => {}
+                Wake::Written(false) | Wake::Gone => self.signal(Signal::Hangup)?,
                 Wake::Signal(signal) if self.signalled => {
                     return Ok(exit_code(signal));
                 }
@@ -222,6 +237,7 @@ impl<P: Protocol, A: Agent> Driver<P, A> {
         tokio::select! {
             signal = self.signals.next() => Wake::Signal(signal),
             written = self.output.progress() => Wake::Written(written.is_ok()),
+            () = self.gone.host() => Wake::Gone,
             report = self.effects.next() => Wake::Report(report),
             host = self.input.recv(), if lines && !self.input_ended => Wake::Host(host),
             () = sleep => Wake::Due,

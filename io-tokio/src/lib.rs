@@ -17,6 +17,7 @@ mod clock;
 mod driver;
 mod effects;
 mod error;
+mod gone;
 mod input;
 mod model;
 mod output;

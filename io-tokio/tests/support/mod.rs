@@ -251,6 +251,7 @@ fn agent(options: RigOptions, root: PathBuf, input: PipeReader, output: PipeWrit
         }),
         signals: false,
         answer: Box::new(|ask| match ask {}),
+        gone: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
