@@ -1,2 +1,20 @@
-//! The program `turnwire`.
-fn main() {}
+//! The program `turnwire`: arguments, settings and trust. Everything else is in the libraries.
+//!
+//! Exit codes: the session's own (see the protocol's page), 2 for bad arguments or settings, 3 for a
+//! project that isn't trusted.
+
+mod app;
+mod args;
+mod folders;
+mod logs;
+mod say;
+mod session;
+mod settings;
+mod start;
+mod trust;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(app::run())
+}

@@ -1,0 +1,28 @@
+//! From the command line to a running session.
+
+use clap::Parser;
+
+use crate::args::{Args, Command, ProtocolName, ServeArgs};
+use crate::folders::Folders;
+use crate::say::{self, Stop};
+use crate::start::Start;
+
+/// Runs the program; the result is its exit code.
+pub fn run() -> u8 {
+    let Command::Serve(args) = Args::parse().command;
+    serve(&args).unwrap_or_else(|stop| {
+        say::line(&stop);
+        stop.code()
+    })
+}
+
+fn serve(args: &ServeArgs) -> Result<u8, Stop> {
+    let start = Start::prepare(args, Folders::find(), &|name| std::env::var_os(name))?;
+    let _logs = crate::logs::start(&start.settings.log)?;
+    for note in &start.notes {
+        say::line(note);
+    }
+    match args.protocol {
+        ProtocolName::Openmax => crate::session::serve(&start),
+    }
+}

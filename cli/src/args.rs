@@ -1,0 +1,165 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+
+use crate::settings::values::{Api, Approval, Seconds, Temperature, Tokens};
+
+const EXAMPLES: &str = "\
+Examples:
+  One turn with the built-in script, which needs no model, no key and no network:
+    echo '{\"cmd\":\"user\",\"text\":\"What is in this folder?\"}' | turnwire serve --protocol openmax
+
+  A model on this machine, behind an OpenAI-compatible address:
+    turnwire serve --protocol openmax --trust-project \\
+        --api openai --base-url http://localhost:11434/v1 --model qwen3
+
+  Anthropic, with the key from ANTHROPIC_API_KEY:
+    turnwire serve --protocol openmax --trust-project --api anthropic --model MODEL
+
+Settings can also stand in a file; see docs/configuration.md.";
+
+const SERVE_ABOUT: &str = "\
+Runs an agent that a host drives over stdin and stdout.
+
+The host writes one JSON object a line, and reads one a line. Stdout carries the protocol and nothing else; \
+everything meant for a person goes to stderr. End of input ends the session once the running turn is over.";
+
+/// One agent-session engine for the wire protocols of coding agents.
+#[derive(Debug, Parser)]
+#[command(name = "turnwire", version, after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The program's commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run an agent that a host drives over stdin and stdout
+    #[command(long_about = SERVE_ABOUT, after_help = EXAMPLES)]
+    Serve(Box<ServeArgs>),
+}
+
+/// The protocols that `serve` speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProtocolName {
+    /// openmax-stdio/6
+    Openmax,
+}
+
+/// Options of `serve`. What is left out comes from the settings files, then from the defaults.
+#[derive(Debug, Group)]
+pub struct ServeArgs {
+    /// The protocol to speak with the host
+    #[arg(long, value_name = "NAME")]
+    pub protocol: ProtocolName,
+
+    /// The folder to work in [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    pub project: Option<PathBuf>,
+
+    /// Trust this project from now on, and the turnwire.toml it has now: its settings count, and a model may act in it
+    #[arg(long)]
+    pub trust_project: bool,
+
+    /// Settings of the model.
+    #[command(flatten)]
+    pub model: ModelArgs,
+
+    /// Settings of the session.
+    #[command(flatten)]
+    pub session: SessionArgs,
+
+    /// Settings of the tools.
+    #[command(flatten)]
+    pub tools: ToolArgs,
+
+    /// What to log on stderr: error, warn, info, debug, trace, off, or a list such as `warn,turnwire=debug`
+    #[arg(long, value_name = "LEVEL")]
+    pub log: Option<String>,
+}
+
+/// Which model, and how it is asked.
+///
+/// What could be a key put in the wrong place is text here and checked later: a refused value would be shown.
+#[derive(Debug, Default, Group)]
+#[command(next_help_heading = "Model")]
+pub struct ModelArgs {
+    /// Who plays the model: a provider's HTTP API, or a script [default: the built-in script]
+    #[arg(long)]
+    pub api: Option<Api>,
+
+    /// The address that the API's paths are appended to [default: the provider's own]
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<String>,
+
+    /// The model's name, as the provider knows it
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+
+    /// The environment variable that holds the key, never the key itself [default: OPENAI_API_KEY or
+    /// ANTHROPIC_API_KEY at the provider's own address, else no key is sent]
+    #[arg(long, value_name = "VAR")]
+    pub key_env: Option<String>,
+
+    /// A script that plays the model
+    #[arg(long, value_name = "FILE")]
+    pub script: Option<PathBuf>,
+
+    /// Randomness of the reply, from 0 to 2 [default: not sent]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    pub temperature: Option<Temperature>,
+
+    /// Largest reply, in tokens [default: 8192]
+    #[arg(long, value_name = "N")]
+    pub max_output: Option<Tokens>,
+
+    /// The model's context window, in tokens [default: 128000]
+    #[arg(long, value_name = "N")]
+    pub window: Option<Tokens>,
+
+    /// How long a reply may stand still before the attempt is given up; heartbeats don't count as progress
+    /// [default: 120]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    pub idle_limit: Option<Seconds>,
+}
+
+/// How a turn goes.
+#[derive(Debug, Default, Group)]
+#[command(next_help_heading = "Session")]
+pub struct SessionArgs {
+    /// What the model may do unasked: auto, anything; ask, only read; readonly, only read, and nothing else at
+    /// all [default: the mode saved for this project, else ask]
+    #[arg(long, value_name = "MODE")]
+    pub approval: Option<Approval>,
+
+    /// Model requests that one turn may make [default: 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_steps: Option<u32>,
+}
+
+/// What tools may reach.
+#[derive(Debug, Default, Group)]
+#[command(next_help_heading = "Tools")]
+pub struct ToolArgs {
+    /// Let the file tools leave the project's folder
+    #[arg(long)]
+    pub allow_outside: bool,
+
+    /// An environment variable that commands of the agent may see, besides a few harmless ones; repeat for more
+    #[arg(long, value_name = "NAME")]
+    pub pass_env: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        super::Args::command().debug_assert();
+    }
+}

@@ -1,0 +1,209 @@
+//! The settings file: its members, and errors that say where.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::values::{Api, Approval, BaseUrl, EnvName, Seconds, Temperature, Tokens};
+use crate::say::Stop;
+
+/// Most bytes of a file that the program reads whole: settings and trust.
+pub const MOST_BYTES: u64 = 1024 * 1024;
+
+/// Members of `turnwire.toml`. All are optional; one that isn't known is an error.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FileSettings {
+    /// As `--log`.
+    pub log: Option<String>,
+    /// As the group `Model` of the command line.
+    pub model: ModelTable,
+    /// As the group `Session`.
+    pub session: SessionTable,
+    /// As the group `Tools`.
+    pub tools: ToolsTable,
+}
+
+/// `[model]`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelTable {
+    /// As `--api`.
+    pub api: Option<Api>,
+    /// As `--base-url`.
+    pub base_url: Option<BaseUrl>,
+    /// As `--model`.
+    pub name: Option<String>,
+    /// As `--key-env`.
+    pub key_env: Option<EnvName>,
+    /// As `--script`; a relative path begins at the file's own folder.
+    pub script: Option<PathBuf>,
+    /// As `--temperature`.
+    pub temperature: Option<Temperature>,
+    /// As `--max-output`.
+    pub max_output: Option<Tokens>,
+    /// As `--window`.
+    pub window: Option<Tokens>,
+    /// As `--idle-limit`.
+    pub idle_limit: Option<Seconds>,
+}
+
+/// `[session]`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SessionTable {
+    /// As `--approval`.
+    pub approval: Option<Approval>,
+    /// As `--max-steps`.
+    pub max_steps: Option<std::num::NonZeroU32>,
+}
+
+/// `[tools]`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ToolsTable {
+    /// As `--allow-outside`.
+    pub allow_outside: Option<bool>,
+    /// As `--pass-env`; the list replaces the one of a lower file.
+    pub pass_env: Option<Vec<EnvName>>,
+}
+
+/// The text of a small file; `None` if there is none.
+///
+/// # Errors
+/// [`Stop::Settings`] if it can't be read, is too long, isn't a file, or isn't UTF-8.
+pub fn text(path: &Path) -> Result<Option<String>, Stop> {
+    let stop = |why: &dyn std::fmt::Display| Stop::Settings(format!("{}: {why}", path.display()));
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(stop(&error)),
+    };
+    // A named pipe would make the read wait for ever.
+    if !file.metadata().map_err(|error| stop(&error))?.is_file() {
+        return Err(stop(&"not a file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| stop(&error))?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(stop(&format_args!("longer than {MOST_BYTES} bytes")));
+    }
+    String::from_utf8(bytes)
+        .map(Some)
+        .map_err(|_| stop(&"not UTF-8"))
+}
+
+/// Reads TOML, and names file, line and column of what is wrong.
+///
+/// # Errors
+/// [`Stop::Settings`] with the place and the reason. The line itself isn't shown: it may hold what isn't meant to be.
+pub fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Stop> {
+    toml::from_str(text).map_err(|fault| {
+        let place = fault
+            .span()
+            .map(|span| place(text, span.start))
+            .unwrap_or_default();
+        let reason = fault.message().replace('\n', " ");
+        Stop::Settings(format!("{}{place}: {}", path.display(), reason.trim_end()))
+    })
+}
+
+/// `:line:column` of a byte, both from 1, the column in characters.
+fn place(text: &str, at: usize) -> String {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    let before = &text[..at];
+    let line = before.matches('\n').count() + 1;
+    let column = before
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .count()
+        + 1;
+    format!(":{line}:{column}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<FileSettings, String> {
+        parse(Path::new("/p/turnwire.toml"), text).map_err(|stop| stop.to_string())
+    }
+
+    #[test]
+    fn a_whole_file_is_read() {
+        let got = read(
+            r#"
+            log = "info"
+            [model]
+            api = "openai"
+            base_url = "http://localhost:11434/v1/"
+            name = "qwen3"
+            key_env = "LOCAL_KEY"
+            temperature = 1
+            max_output = 4096
+            window = 32768
+            idle_limit = 30
+            [session]
+            approval = "auto"
+            max_steps = 20
+            [tools]
+            allow_outside = true
+            pass_env = ["CARGO_HOME"]
+            "#,
+        )
+        .unwrap();
+        assert_eq!(
+            got.model.base_url.unwrap().as_str(),
+            "http://localhost:11434/v1"
+        );
+        assert_eq!(got.model.temperature.unwrap().get(), 1.0);
+        assert_eq!(got.session.approval, Some(Approval::Auto));
+        assert_eq!(got.tools.pass_env.unwrap().len(), 1);
+        assert_eq!(read("").unwrap(), FileSettings::default());
+    }
+
+    #[test]
+    fn errors_name_file_line_and_column() {
+        for (text, place, words) in [
+            ("[model]\nnam = \"x\"\n", ":2:1: ", "nam"),
+            ("[model]\nbase_url = \"ftp://x\"\n", ":2:12: ", "http://"),
+            (
+                "[session]\napproval = \"yolo\"\n",
+                ":2:12: ",
+                "`auto`, `ask`, `readonly`",
+            ),
+            ("[session]\nmax_steps = 0\n", ":2:13: ", "0"),
+            ("[model]\n# größer\nname = \n", ":3:", ""),
+            ("[model]\nwindow = 0\n", ":2:10: ", "tokens"),
+            (
+                "[tools]\npass_env = [\"ok\", \"not ok\"]\n",
+                ":2:",
+                "environment variable",
+            ),
+        ] {
+            let fault = read(text).unwrap_err();
+            let start = format!("/p/turnwire.toml{place}");
+            assert!(
+                fault.starts_with(&start) && fault.contains(words),
+                "{fault:?} for {text:?}"
+            );
+            assert!(!fault.contains('\n'));
+        }
+    }
+
+    #[test]
+    fn columns_count_characters() {
+        assert_eq!(place("ä = 1\nöö = ?", 12), ":2:4");
+        assert_eq!(place("", 7), ":1:1");
+    }
+}

@@ -1,0 +1,335 @@
+//! The settings of one start: flag over project file over user file over default.
+
+pub mod file;
+pub mod values;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::args::ServeArgs;
+use crate::say::Stop;
+use file::{FileSettings, ModelTable};
+use turnwire_tokio::Secret;
+use values::{Api, Approval, BadValue, BaseUrl, EnvName};
+
+/// Room that a request needs besides the largest reply, in tokens.
+const LEAST_PROMPT: u64 = 1024;
+
+/// Looks up an environment variable.
+pub type Env<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
+/// What a session is started with.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Who plays the model.
+    pub model: Model,
+    /// What it may do unasked; `None` if nobody said.
+    pub approval: Option<Approval>,
+    /// Model requests a turn.
+    pub max_steps: u32,
+    /// Largest reply, in tokens.
+    pub max_output: u64,
+    /// The context window, in tokens.
+    pub window: u64,
+    /// How long a reply may stand still.
+    pub idle_limit: Duration,
+    /// Whether file tools may leave the project.
+    pub allow_outside: bool,
+    /// What commands see of the environment, besides the default.
+    pub pass_env: Vec<String>,
+    /// What they never see: the variables of keys.
+    pub deny_env: Vec<String>,
+    /// What is logged.
+    pub log: String,
+}
+
+/// Who plays the model.
+#[derive(Clone, Debug)]
+pub enum Model {
+    /// The script that is part of the program; `chosen` if somebody asked for it. It only reads.
+    Builtin {
+        /// Whether it was asked for.
+        chosen: bool,
+    },
+    /// A script from a file.
+    Script {
+        /// Where it came from.
+        path: PathBuf,
+        /// Its text.
+        text: String,
+    },
+    /// A provider over HTTP.
+    Http(Box<Provider>),
+}
+
+/// A provider over HTTP.
+#[derive(Clone, Debug)]
+pub struct Provider {
+    /// OpenAI's or Anthropic's way of speaking; never [`Api::Scripted`].
+    pub api: Api,
+    /// Its address.
+    pub base_url: BaseUrl,
+    /// The model's name.
+    pub name: String,
+    /// The key, if one is sent.
+    pub key: Option<Secret>,
+    /// Randomness of the reply.
+    pub temperature: Option<f64>,
+}
+
+/// A settings file that was found.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What it says.
+    pub settings: FileSettings,
+}
+
+/// Puts the layers together; `files` in order of rank, the highest first.
+///
+/// # Errors
+/// [`Stop::Settings`] if they contradict each other, or something they need is missing.
+pub fn resolve(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<Settings, Stop> {
+    fn first<T>(
+        flag: Option<T>,
+        files: &[Layer],
+        get: impl Fn(&FileSettings) -> Option<T>,
+    ) -> Option<T> {
+        flag.or_else(|| files.iter().find_map(|layer| get(&layer.settings)))
+    }
+
+    let max_output =
+        first(args.model.max_output, files, |file| file.model.max_output).map_or(8192, |n| n.get());
+    let window =
+        first(args.model.window, files, |file| file.model.window).map_or(128_000, |n| n.get());
+    if window < max_output + LEAST_PROMPT {
+        return Err(Stop::Settings(format!(
+            "a window of {window} tokens has no room for a reply of {max_output} and a prompt of {LEAST_PROMPT}; \
+             set window or max_output"
+        )));
+    }
+    let pass_env = match args.tools.pass_env.as_slice() {
+        [] => first(None, files, |file| file.tools.pass_env.clone()).unwrap_or_default(),
+        names => names
+            .iter()
+            .map(|name| flag("--pass-env", name))
+            .collect::<Result<Vec<EnvName>, Stop>>()?,
+    };
+    let model = model(args, files, env)?;
+    let key_env = key_name(args, files)?;
+    // The model must not be able to read the key that pays for it.
+    let mut deny_env: Vec<String> = own_keys().map(str::to_owned).collect();
+    deny_env.extend(key_env.map(|name| name.as_str().to_owned()));
+    if let Some(name) = pass_env
+        .iter()
+        .find(|name| deny_env.iter().any(|key| key == name.as_str()))
+    {
+        return Err(Stop::Settings(format!(
+            "pass_env: {} is a provider's key; commands can't have it",
+            name.as_str()
+        )));
+    }
+    Ok(Settings {
+        model,
+        approval: first(args.session.approval, files, |file| file.session.approval),
+        max_steps: first(args.session.max_steps, files, |file| {
+            file.session.max_steps.map(Into::into)
+        })
+        .unwrap_or(100),
+        max_output,
+        window,
+        idle_limit: first(args.model.idle_limit, files, |file| file.model.idle_limit)
+            .map_or(Duration::from_secs(120), |limit| limit.get()),
+        allow_outside: first(args.tools.allow_outside.then_some(true), files, |file| {
+            file.tools.allow_outside
+        })
+        .unwrap_or(false),
+        deny_env,
+        pass_env: pass_env
+            .into_iter()
+            .map(|name| name.as_str().to_owned())
+            .collect(),
+        log: first(args.log.clone(), files, |file| file.log.clone())
+            .unwrap_or_else(|| "warn".to_owned()),
+    })
+}
+
+/// Reads a flag's value; what stands there isn't repeated.
+fn flag<T: std::str::FromStr<Err = BadValue>>(name: &str, text: &str) -> Result<T, Stop> {
+    text.parse()
+        .map_err(|fault| Stop::Settings(format!("{name}: {fault}")))
+}
+
+/// The variable that somebody named for the key.
+fn key_name(args: &ServeArgs, files: &[Layer]) -> Result<Option<EnvName>, Stop> {
+    match &args.model.key_env {
+        Some(name) => flag("--key-env", name).map(Some),
+        None => Ok(files
+            .iter()
+            .find_map(|layer| layer.settings.model.key_env.clone())),
+    }
+}
+
+/// The variables that hold providers' keys by custom.
+fn own_keys() -> impl Iterator<Item = &'static str> {
+    [Api::Openai, Api::Anthropic]
+        .into_iter()
+        .filter_map(own)
+        .map(|(_, key)| key)
+}
+
+/// A provider's own address, and the variable that holds its key there.
+fn own(api: Api) -> Option<(&'static str, &'static str)> {
+    match api {
+        Api::Openai => Some(("https://api.openai.com/v1", "OPENAI_API_KEY")),
+        Api::Anthropic => Some(("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY")),
+        Api::Scripted => None,
+    }
+}
+
+/// What the highest layer that speaks of the model's kind says.
+fn model(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<Model, Stop> {
+    let flags = ModelTable {
+        api: args.model.api,
+        base_url: args
+            .model
+            .base_url
+            .as_deref()
+            .map(|text| flag("--base-url", text))
+            .transpose()?,
+        name: args.model.model.clone(),
+        script: args.model.script.clone(),
+        ..ModelTable::default()
+    };
+    // A flag is relative to the current folder, a member of a file to the file's own.
+    let layers: Vec<(&ModelTable, &Path)> = std::iter::once((&flags, Path::new("")))
+        .chain(files.iter().map(|layer| {
+            (
+                &layer.settings.model,
+                layer.path.parent().unwrap_or(Path::new("")),
+            )
+        }))
+        .collect();
+    for (layer, _) in &layers {
+        contradictions(layer)?;
+    }
+    // A script alone is a choice too; otherwise a name and an address choose nothing.
+    let api = layers
+        .iter()
+        .find_map(|(layer, _)| layer.api.or(layer.script.as_ref().map(|_| Api::Scripted)));
+    let Some(api) = api else {
+        if layers
+            .iter()
+            .any(|(layer, _)| layer.base_url.is_some() || layer.name.is_some())
+        {
+            let text = "a model is named, but not how to speak with it: set api (--api openai, or --api anthropic)";
+            return Err(Stop::Settings(text.to_owned()));
+        }
+        return Ok(Model::Builtin { chosen: false });
+    };
+    let Some((own_url, own_key)) = own(api) else {
+        return scripted(&layers);
+    };
+    let name = layers
+        .iter()
+        .find_map(|(layer, _)| layer.name.clone())
+        .filter(|name| !name.trim().is_empty());
+    let Some(name) = name else {
+        return Err(Stop::Settings(
+            "no model is named: set its name (--model NAME)".to_owned(),
+        ));
+    };
+    let named_url = layers.iter().find_map(|(layer, _)| layer.base_url.clone());
+    let key_env = match key_name(args, files)? {
+        Some(name) => Some(name),
+        // A key of one provider is never sent to another's address unasked.
+        None if named_url.as_ref().is_none_or(|url| url.as_str() == own_url) => {
+            Some(flag("key_env", own_key)?)
+        }
+        None => None,
+    };
+    let base_url = match named_url {
+        Some(url) => url,
+        None => flag("base_url", own_url)?,
+    };
+    let key = key_env.map(|name| key(name.as_str(), env)).transpose()?;
+    let temperature = args
+        .model
+        .temperature
+        .or_else(|| {
+            files
+                .iter()
+                .find_map(|layer| layer.settings.model.temperature)
+        })
+        .map(|number| number.get());
+    Ok(Model::Http(Box::new(Provider {
+        api,
+        base_url,
+        name,
+        key,
+        temperature,
+    })))
+}
+
+/// Refuses a layer whose own members don't go together; a lower layer's may be overruled.
+fn contradictions(layer: &ModelTable) -> Result<(), Stop> {
+    let scripted = layer.api == Some(Api::Scripted);
+    let odd = if scripted && layer.base_url.is_some() {
+        "base_url"
+    } else if layer.script.is_some() && !scripted && layer.api.is_some() {
+        "script"
+    } else {
+        return Ok(());
+    };
+    let api = if scripted {
+        "scripted"
+    } else {
+        "openai or anthropic"
+    };
+    Err(Stop::Settings(format!(
+        "{odd} has no meaning beside api {api}"
+    )))
+}
+
+/// The script of the layer that chose it, else the built-in one.
+fn scripted(layers: &[(&ModelTable, &Path)]) -> Result<Model, Stop> {
+    for (layer, folder) in layers {
+        if let Some(script) = &layer.script {
+            let path = folder.join(script);
+            let text = file::text(&path)?.ok_or_else(|| {
+                Stop::Settings(format!("{}: there is no such script", path.display()))
+            })?;
+            return Ok(Model::Script { path, text });
+        }
+        if layer.api == Some(Api::Scripted) {
+            break;
+        }
+    }
+    Ok(Model::Builtin { chosen: true })
+}
+
+/// The key out of the environment; no message holds it.
+fn key(name: &str, env: Env<'_>) -> Result<Secret, Stop> {
+    let Some(value) = env(name) else {
+        return Err(Stop::Settings(format!(
+            "the environment variable {name}, which should hold the key, isn't set"
+        )));
+    };
+    value.to_str().and_then(sendable).map(Secret::new).ok_or_else(|| {
+        Stop::Settings(format!(
+            "the environment variable {name} holds no key: it is empty, or has characters that no header can carry"
+        ))
+    })
+}
+
+/// A key as a header can carry it: visible ASCII, not empty. White space around it, as the newline of `$(cat key)`,
+/// is taken off.
+fn sendable(text: &str) -> Option<&str> {
+    let text = text.trim();
+    (!text.is_empty() && text.bytes().all(|byte| (0x21..=0x7e).contains(&byte))).then_some(text)
+}
+
+#[cfg(test)]
+mod tests;

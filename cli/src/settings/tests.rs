@@ -1,0 +1,264 @@
+use clap::Parser;
+
+use super::*;
+use crate::args::{Args, Command};
+
+fn args(words: &[&str]) -> ServeArgs {
+    let line = ["turnwire", "serve", "--protocol", "openmax"]
+        .iter()
+        .chain(words);
+    let Command::Serve(args) = Args::try_parse_from(line).unwrap().command;
+    *args
+}
+
+fn layer(path: &str, text: &str) -> Layer {
+    let path = PathBuf::from(path);
+    let settings = file::parse(&path, text).unwrap();
+    Layer { path, settings }
+}
+
+fn with_env(name: &str) -> Option<OsString> {
+    match name {
+        "OPENAI_API_KEY" => Some("sk-openai".into()),
+        "ANTHROPIC_API_KEY" => Some("sk-anthropic".into()),
+        "OTHER_KEY" => Some("sk-other".into()),
+        "BROKEN_KEY" => Some("two words sk-broken".into()),
+        _ => None,
+    }
+}
+
+fn settle(words: &[&str], files: &[Layer]) -> Result<Settings, String> {
+    resolve(&args(words), files, &with_env).map_err(|stop| {
+        assert_eq!(stop.code(), 2);
+        stop.to_string()
+    })
+}
+
+fn provider(words: &[&str], files: &[Layer]) -> Provider {
+    match settle(words, files).unwrap().model {
+        Model::Http(provider) => *provider,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn nothing_at_all_is_the_built_in_script() {
+    let settings = settle(&[], &[]).unwrap();
+    assert!(matches!(settings.model, Model::Builtin { chosen: false }));
+    assert_eq!(
+        (settings.max_steps, settings.max_output, settings.window),
+        (100, 8192, 128_000)
+    );
+    assert_eq!(
+        (
+            settings.approval,
+            settings.allow_outside,
+            settings.log.as_str()
+        ),
+        (None, false, "warn")
+    );
+    assert!(matches!(
+        settle(&["--api", "scripted"], &[]).unwrap().model,
+        Model::Builtin { chosen: true }
+    ));
+}
+
+#[test]
+fn flag_over_project_over_user_over_default() {
+    let project = layer(
+        "/p/turnwire.toml",
+        "[session]\nmax_steps = 20\napproval = 'readonly'\n[tools]\npass_env = ['A']",
+    );
+    let user = layer(
+        "/u/turnwire.toml",
+        "log = 'info'\n[session]\nmax_steps = 30\napproval = 'auto'\n[tools]\npass_env = ['B']\nallow_outside = true",
+    );
+    let files = [project, user];
+    let settings = settle(&["--approval", "ask"], &files).unwrap();
+    assert_eq!(
+        (settings.approval, settings.max_steps),
+        (Some(Approval::Ask), 20)
+    );
+    assert_eq!(
+        (
+            settings.allow_outside,
+            settings.log.as_str(),
+            settings.pass_env
+        ),
+        (true, "info", vec!["A".to_owned()])
+    );
+    let settings = settle(
+        &["--max-steps", "1", "--pass-env", "C", "--pass-env", "D"],
+        &files[1..],
+    )
+    .unwrap();
+    assert_eq!(
+        (settings.max_steps, settings.approval),
+        (1, Some(Approval::Auto))
+    );
+    assert_eq!(settings.pass_env, ["C", "D"]);
+}
+
+#[test]
+fn a_provider_at_its_own_address_gets_its_own_key() {
+    let openai = provider(&["--api", "openai", "--model", "m"], &[]);
+    assert_eq!(openai.base_url.as_str(), "https://api.openai.com/v1");
+    assert_eq!(openai.key.unwrap().expose(), "sk-openai");
+    let anthropic = provider(
+        &["--api", "anthropic", "--model", "m", "--temperature", "0.5"],
+        &[],
+    );
+    assert_eq!(anthropic.base_url.as_str(), "https://api.anthropic.com/v1");
+    assert_eq!(
+        (anthropic.key.unwrap().expose(), anthropic.temperature),
+        ("sk-anthropic", Some(0.5))
+    );
+}
+
+#[test]
+fn another_address_gets_only_a_key_that_was_named() {
+    let words = [
+        "--api",
+        "openai",
+        "--model",
+        "m",
+        "--base-url",
+        "http://localhost:9/v1",
+    ];
+    assert!(provider(&words, &[]).key.is_none());
+    let named = provider(&[&words[..], &["--key-env", "OTHER_KEY"]].concat(), &[]);
+    assert_eq!(named.key.unwrap().expose(), "sk-other");
+    // Named in a file counts too, and the provider's own address spelt out is still its own.
+    let user = layer("/u/turnwire.toml", "[model]\nkey_env = 'OTHER_KEY'");
+    assert_eq!(provider(&words, &[user]).key.unwrap().expose(), "sk-other");
+    let own = provider(
+        &[
+            "--api",
+            "openai",
+            "--model",
+            "m",
+            "--base-url",
+            "https://api.openai.com/v1/",
+        ],
+        &[],
+    );
+    assert_eq!(own.key.unwrap().expose(), "sk-openai");
+}
+
+#[test]
+fn a_file_can_choose_the_model_and_a_flag_can_overrule_it() {
+    let user = layer(
+        "/u/turnwire.toml",
+        "[model]\napi = 'openai'\nname = 'big'\nbase_url = 'http://localhost:9/v1'",
+    );
+    assert_eq!(provider(&[], std::slice::from_ref(&user)).name, "big");
+    assert_eq!(
+        provider(&["--model", "small"], std::slice::from_ref(&user)).name,
+        "small"
+    );
+    assert!(matches!(
+        settle(&["--api", "scripted"], &[user]).unwrap().model,
+        Model::Builtin { chosen: true }
+    ));
+}
+
+#[test]
+fn a_script_lies_beside_its_file_and_is_overruled_by_a_flag() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("play.txt"), "text").unwrap();
+    let file = folder.path().join("turnwire.toml");
+    let user = layer(file.to_str().unwrap(), "[model]\nscript = 'play.txt'");
+    let Model::Script { path, text } = settle(&[], std::slice::from_ref(&user)).unwrap().model
+    else {
+        panic!()
+    };
+    assert_eq!(
+        (path, text.as_str()),
+        (folder.path().join("play.txt"), "text")
+    );
+    // Asked for by a flag, the built-in script isn't the file's.
+    assert!(matches!(
+        settle(&["--api", "scripted"], &[user]).unwrap().model,
+        Model::Builtin { .. }
+    ));
+    let lost = settle(&["--script", "/nowhere/at/all"], &[]).unwrap_err();
+    assert!(lost.contains("/nowhere/at/all"), "{lost}");
+}
+
+#[test]
+fn what_doesnt_go_together_is_refused_in_clear_words() {
+    for (words, want) in [
+        (&["--model", "m"][..], "set api"),
+        (&["--base-url", "http://h/v1"], "set api"),
+        (&["--api", "openai"], "--model"),
+        (&["--api", "openai", "--model", " "], "--model"),
+        (
+            &["--api", "openai", "--model", "m", "--script", "f"],
+            "script",
+        ),
+        (&["--api", "scripted", "--base-url", "http://h"], "base_url"),
+        (
+            &[
+                "--api",
+                "openai",
+                "--model",
+                "m",
+                "--key-env",
+                "MISSING_KEY",
+            ],
+            "MISSING_KEY",
+        ),
+        (
+            &["--api", "openai", "--model", "m", "--key-env", "BROKEN_KEY"],
+            "BROKEN_KEY",
+        ),
+        (
+            &["--api", "openai", "--model", "m", "--key-env", "sk-hidden"],
+            "--key-env",
+        ),
+        (
+            &["--api", "openai", "--model", "m", "--base-url", "sk-hidden"],
+            "--base-url",
+        ),
+        (&["--window", "8192"], "window"),
+        (&["--max-output", "127000"], "max_output"),
+        (&["--pass-env", "OPENAI_API_KEY"], "OPENAI_API_KEY"),
+        (&["--pass-env", "no name"], "--pass-env"),
+        (
+            &[
+                "--api",
+                "openai",
+                "--model",
+                "m",
+                "--key-env",
+                "OTHER_KEY",
+                "--pass-env",
+                "OTHER_KEY",
+            ],
+            "OTHER_KEY",
+        ),
+    ] {
+        let fault = settle(words, &[]).unwrap_err();
+        assert!(
+            fault.contains(want) && !fault.contains("sk-"),
+            "{fault:?} for {words:?}"
+        );
+    }
+}
+
+#[test]
+fn a_key_must_fit_a_header() {
+    assert_eq!(sendable(" sk-0123 \n"), Some("sk-0123"));
+    for bad in ["", " \n", "two words", "line\nbreak", "schlüssel", "nul\0"] {
+        assert_eq!(sendable(bad), None, "{bad:?}");
+    }
+}
+
+#[test]
+fn commands_never_see_the_variables_of_keys() {
+    let words = ["--api", "openai", "--model", "m", "--key-env", "OTHER_KEY"];
+    let denied = settle(&words, &[]).unwrap().deny_env;
+    for name in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OTHER_KEY"] {
+        assert!(denied.iter().any(|denied| denied == name), "{denied:?}");
+    }
+}
