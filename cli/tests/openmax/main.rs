@@ -1,0 +1,16 @@
+//! The program over the protocol openmax: the real binary, real pipes, a provider on the loopback.
+//!
+//! Names begin with the guarantee (`om_…`) or the case (`f03`, `p06`, …) that a test is about.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod approvals;
+mod cancel;
+mod host;
+mod input;
+mod provider;
+mod start;
+mod stream;
+mod tools;
+mod turns;
