@@ -37,7 +37,7 @@ fn settle(words: &[&str], files: &[Layer]) -> Result<Settings, String> {
 fn provider(words: &[&str], files: &[Layer]) -> Provider {
     match settle(words, files).unwrap().model {
         Model::Http(provider) => *provider,
-        other => panic!("{other:?}"),
+        other @ (Model::Builtin { .. } | Model::Script { .. }) => panic!("{other:?}"),
     }
 }
 

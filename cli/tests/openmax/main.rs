@@ -2,6 +2,9 @@
 //!
 //! Names begin with the guarantee (`om_…`) or the case (`f03`, `p06`, …) that a test is about.
 
+// Helpers fail a test as the tests themselves do.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
 #[path = "../support/mod.rs"]
 mod support;
 
