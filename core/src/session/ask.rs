@@ -3,15 +3,17 @@
 use super::{
     Session, args,
     hooks::{Owner, Run, Says, Slot},
-    phase::Turn,
     tools::{Batch, State},
 };
 use crate::session::config::{Rule, RuleBehaviour};
 use crate::vocab::{
     Answer, Ask, AskClose, AskId, Block, CallId, CommandId, Decider, Effect, PermissionUpdate,
-    RawJson, Refusal, Reply, ReplyFault, SetOp, Text, ToolOutcome, Verdict, What,
+    RawJson, Refusal, Reply, ReplyFault, SetOp, Show, Text, ToolOutcome, Verdict, What,
 };
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
+
+/// Rules that answers of the host may add up to.
+const MAX_RULES: usize = 4096;
 
 /// An open question.
 #[derive(Debug)]
@@ -196,36 +198,30 @@ impl Session {
         settled: Settled,
     ) {
         self.say(What::AskClosed { ask, how });
-        self.with_tools(|session, turn, batch| {
+        self.with_tools(|session, _, batch| {
             let Some(at) = batch.find(call) else { return };
             if let Some(State::Asking { hooks, .. }) = batch.state_mut(at) {
                 let mut hooks = core::mem::take(hooks);
                 session.drop_chain(&mut hooks, &AskClose::Superseded);
             }
-            session.decide(turn, batch, at, settled);
+            session.decide(batch, at, settled);
         });
     }
 
-    pub(super) fn decide(
-        &mut self,
-        turn: &mut Turn,
-        batch: &mut Batch,
-        at: usize,
-        settled: Settled,
-    ) {
+    pub(super) fn decide(&mut self, batch: &mut Batch, at: usize, settled: Settled) {
         match settled {
             Settled::Allow { by, input, updates } => {
                 let input = input.filter(|input| batch.input(at).is_none_or(|old| old != input));
                 if let Some(input) = &input {
                     batch.replace_input(at, input.clone());
-                    if self.config.policy.recheck_changed_input && !self.recheck(turn, batch, at) {
-                        return;
+                    if let Some((by, why)) = self.bad_change(batch, at) {
+                        return self.deny_changed(batch, at, by, &why);
                     }
                 }
                 if let Some(source) = batch.name(at) {
                     self.approve_source(&source);
                 }
-                self.allow_call(turn, batch, at, Some(by), input);
+                self.allow_call(batch, at, Some(by), input);
                 self.apply_updates(updates);
             }
             Settled::Deny {
@@ -233,7 +229,7 @@ impl Session {
                 message,
                 interrupt,
             } => {
-                self.deny_call(turn, batch, at, by, message);
+                self.deny_call(batch, at, by, message);
                 if interrupt {
                     batch.interrupt(at);
                 }
@@ -291,6 +287,11 @@ impl Session {
             Err(fault) => (Some(close_of(&fault)), Err(fault_text(&fault))),
         };
         let permission = matches!(run.owner, Owner::Permission(_));
+        if let Some(how) = how {
+            self.say(What::AskClosed { ask, how });
+            let outcome = self.judge_hook(run, result);
+            return self.hook_decided(outcome);
+        }
         let outcome = self.judge_hook(run, result);
         let allow = match &outcome.says {
             Says::Allow { .. } => Some(true),
@@ -302,19 +303,21 @@ impl Session {
         } else {
             Decider::Host
         };
-        self.say(What::AskClosed {
-            ask,
-            how: how.unwrap_or(AskClose::Answered { by, allow }),
-        });
+        let how = AskClose::Answered { by, allow };
+        self.say(What::AskClosed { ask, how });
         self.hook_decided(outcome);
     }
 
     /// The host carried a call out, or couldn't.
     fn host_call_replied(&mut self, ask: AskId, call: CallId, reply: Result<Reply, ReplyFault>) {
+        let mut show = None;
         let (how, outcome, content) = match reply {
             Ok(Reply::Tool {
-                content, is_error, ..
+                content,
+                is_error,
+                details,
             }) => {
+                show = details.map(|details| Box::new(shown(details)));
                 let outcome = if is_error {
                     ToolOutcome::Failed
                 } else {
@@ -352,7 +355,7 @@ impl Session {
             ),
         };
         self.say(What::AskClosed { ask, how });
-        self.tool_done(call, outcome, content, None);
+        self.tool_done(call, outcome, content, show);
     }
 
     fn network_settled(&mut self, ask: AskId, how: AskClose, call: CallId, settled: Settled) {
@@ -364,6 +367,7 @@ impl Session {
             }
             Settled::Deny { interrupt, .. } => (false, interrupt),
         };
+        self.network.retain(|(asked, _)| *asked != call);
         self.out.effect(Effect::Allow { call, ok });
         self.with_tools(|_, _, batch| {
             if let Some(at) = batch.find(call).filter(|_| interrupt) {
@@ -393,7 +397,7 @@ impl Session {
                 }
                 PermissionUpdate::Directories { .. } => false,
             };
-            if !good {
+            if !good || rules.len() > MAX_RULES {
                 return self.warn(
                     "permission_update",
                     "the permission updates of the answer were dropped: one isn't understood",
@@ -519,6 +523,18 @@ fn fault_text(fault: &ReplyFault) -> Text {
         ReplyFault::HostError(text) | ReplyFault::Malformed(text) => text.clone(),
         ReplyFault::HostCancelled => "cancelled by the host".into(),
         ReplyFault::HostGone => "the host is gone".into(),
+    }
+}
+
+/// What a host's own details of a result look like beside it.
+fn shown(details: RawJson) -> Show {
+    Show {
+        summary: None,
+        changed: Vec::new(),
+        meta: Vec::new(),
+        details: Some(details),
+        truncated: false,
+        redacted: false,
     }
 }
 

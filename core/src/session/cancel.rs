@@ -36,10 +36,10 @@ impl Stopping {
         }
     }
 
-    fn end(self) -> End {
+    fn end(&self) -> End {
         match self {
-            Stopping::Cancel(why) => End::Cancelled(why),
-            Stopping::Crash(detail) => End::Failed(crash(&detail)),
+            Stopping::Cancel(why) => End::Cancelled(why.clone()),
+            Stopping::Crash(detail) => End::Failed(crash(detail)),
         }
     }
 
@@ -98,7 +98,14 @@ impl Session {
             }
             CancelWhat::Everything => {
                 self.nothing_hit(command);
-                self.drop_pending(DropWhy::Cancelled);
+                for prompt in self.prompts.take_steers() {
+                    let end = End::Dropped(DropWhy::Cancelled);
+                    self.say(What::PromptEnded {
+                        prompt: prompt.id,
+                        end,
+                    });
+                }
+                self.drop_pending(DropWhy::Cancelled, u64::MAX);
             }
             CancelWhat::Retry => self.cancel_retry(command),
             CancelWhat::Compaction
@@ -215,10 +222,7 @@ impl Session {
             }
         };
         self.leave_note(&mut turn, stop);
-        let end = match stop {
-            Stopping::Cancel(why) => Stopping::Cancel(why.clone()).end(),
-            Stopping::Crash(detail) => Stopping::Crash(detail.clone()).end(),
-        };
+        let end = stop.end();
         self.finish_turn(turn, end, fate);
     }
 

@@ -58,7 +58,7 @@ impl Session {
     /// `Close{drain: false}`, or the drain timer.
     pub(super) fn close_now(&mut self) {
         self.closing = Closing::Now;
-        self.drop_pending(DropWhy::Closed);
+        self.drop_pending(DropWhy::Closed, u64::MAX);
         if self.phase.turn().is_some() && !self.phase.is_ending() {
             self.stop_turn(
                 &Stopping::Cancel(CancelWhy::PeerGone),
@@ -72,7 +72,7 @@ impl Session {
     pub(super) fn idle(&mut self) {
         while let Phase::Idle = self.phase {
             if self.closing.is_now() {
-                self.drop_pending(DropWhy::Closed);
+                self.drop_pending(DropWhy::Closed, u64::MAX);
                 return self.closed();
             }
             if self.prompts.pending() > 0 {

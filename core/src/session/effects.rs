@@ -5,7 +5,7 @@
 
 use alloc::collections::BTreeMap;
 
-use crate::vocab::Misuse;
+use crate::vocab::{Input, JobUpdate, Misuse, ToolUpdate};
 
 /// Where an issued effect stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +80,73 @@ pub(super) struct Effects {
 }
 
 impl Effects {
+    /// Where the effect that an input is about stands; misuse is found before anything changes (S-04).
+    pub fn look(&self, input: &Input<'_>) -> Result<State, Misuse> {
+        match input {
+            Input::Model { request, .. } => self.models.look(request.0),
+            Input::Tool { call, update } => match update {
+                ToolUpdate::Progress(_)
+                | ToolUpdate::NeedsNetwork { .. }
+                | ToolUpdate::FileChanged { .. }
+                | ToolUpdate::Detached(_) => self.tools.look(call.0),
+                ToolUpdate::Snapshotted { .. } => self.snapshots.look(call.0),
+                // A snapshot that failed ends its call before it ran.
+                ToolUpdate::Done { .. } => self
+                    .tools
+                    .look(call.0)
+                    .or_else(|misuse| self.snapshots.look(call.0).map_err(|_| misuse)),
+            },
+            Input::Hook { hook, .. } => self.hooks.look(hook.0),
+            Input::Store { write, .. } => self.writes.look(write.0),
+            Input::Reloaded { command, .. } => self.reloads.look(command.0),
+            Input::Job { job, .. } => self.jobs.look(job.0),
+            // Effects that this session never asks for.
+            Input::Run { .. }
+            | Input::Shell { .. }
+            | Input::Opened { .. }
+            | Input::Restored { .. } => Err(Misuse::NeverIssued),
+            Input::Call(_) | Input::DriverTools { .. } | Input::Fault { .. } | Input::Woken => {
+                Ok(State::Live)
+            }
+        }
+    }
+
+    /// Takes the settlement that an input is, or looks if it is none.
+    pub fn settle(&mut self, input: &Input<'_>) -> Result<State, Misuse> {
+        match input {
+            Input::Model { request, chunk } if chunk.settles() => self.models.settle(request.0),
+            Input::Tool {
+                call,
+                update: ToolUpdate::Detached(_) | ToolUpdate::Done { .. },
+            } => self
+                .tools
+                .settle(call.0)
+                .or_else(|misuse| self.snapshots.settle(call.0).map_err(|_| misuse)),
+            Input::Tool {
+                call,
+                update: ToolUpdate::Snapshotted { .. },
+            } => self.snapshots.settle(call.0),
+            Input::Hook { hook, .. } => self.hooks.settle(hook.0),
+            Input::Store { write, .. } => self.writes.settle(write.0),
+            Input::Reloaded { command, .. } => self.reloads.settle(command.0),
+            Input::Job {
+                job,
+                update: JobUpdate::Ended(_),
+            } => self.jobs.settle(job.0),
+            Input::Model { .. }
+            | Input::Tool { .. }
+            | Input::Job { .. }
+            | Input::Run { .. }
+            | Input::Shell { .. }
+            | Input::Opened { .. }
+            | Input::Restored { .. }
+            | Input::Call(_)
+            | Input::DriverTools { .. }
+            | Input::Fault { .. }
+            | Input::Woken => self.look(input),
+        }
+    }
+
     /// How many effects were stopped and haven't been settled.
     pub fn stopped(&self) -> usize {
         let Effects {

@@ -243,10 +243,8 @@ impl Session {
             Owner::Pre(call) | Owner::Permission(call) | Owner::Post(call) => {
                 self.with_tools(|session, turn, batch| match owner {
                     Owner::Pre(_) => session.pre_hook_said(turn, batch, call, &key, says),
-                    Owner::Permission(_) => {
-                        session.permission_hook_said(turn, batch, call, &key, says)
-                    }
-                    Owner::Post(_) => session.post_hook_said(turn, batch, call, says),
+                    Owner::Permission(_) => session.permission_hook_said(batch, call, &key, says),
+                    Owner::Post(_) => session.post_hook_said(batch, call, says),
                     Owner::Prompt | Owner::TurnEnd => {}
                 });
             }

@@ -71,6 +71,11 @@ impl Ids {
         next(&mut self.arrival)
     }
 
+    /// The order of arrival of the last prompt.
+    pub fn last_arrival(&self) -> u64 {
+        self.arrival
+    }
+
     /// Whether a question with this id was ever asked.
     pub fn was_asked(&self, ask: u64) -> bool {
         ask != 0 && ask <= self.ask

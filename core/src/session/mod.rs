@@ -58,9 +58,9 @@ use timers::{First, Name, Timer};
 
 use crate::vocab::{
     Agent, AskId, Block, CallId, CheckpointId, CommandId, Due, Effect, EffectBody, Failure,
-    FailureKind, HookId, HookSpec, Input, JobUpdate, Level, Message, Misuse, ModelRef,
-    ModelRequest, Now, Output, PromptId, RunId, SessionInfo, Signal, Text, ToolInput, ToolSpec,
-    ToolUpdate, What, WriteBody, WriteId,
+    FailureKind, HookId, HookSpec, Input, Level, Message, MessageId, Misuse, ModelRef,
+    ModelRequest, Now, Origin, Output, PromptId, Role, RunId, SessionInfo, Signal, Text, ToolInput,
+    ToolSpec, What, WriteBody, WriteId,
 };
 
 /// Marks the hook timer of a question to the host, so that its number isn't taken for a hook's.
@@ -124,11 +124,8 @@ impl Session {
             provider: config.model.provider.clone(),
             model: config.model.name.clone(),
         };
-        let message = history
-            .iter()
-            .map(|message| message.id.0)
-            .max()
-            .unwrap_or(0);
+        let minted = history.iter().filter(|message| !message.id.is_made_up());
+        let message = minted.map(|message| message.id.0).max().unwrap_or(0);
         let call = history
             .iter()
             .flat_map(|message| message.calls())
@@ -280,49 +277,6 @@ impl Session {
         self.estimate.forget_reported();
     }
 
-    /// Looks for misuse and takes the settlement, before anything changes (S-04).
-    fn check(&mut self, input: &Input<'_>) -> Result<State, Misuse> {
-        if input.is_bulk() && self.out.bytes() > self.config.limits.hard_bytes {
-            return Err(Misuse::OverHardLimit);
-        }
-        let effects = &mut self.effects;
-        match input {
-            Input::Model { request, chunk } if chunk.settles() => effects.models.settle(request.0),
-            Input::Model { request, .. } => effects.models.look(request.0),
-            Input::Tool { call, update } => match update {
-                ToolUpdate::Progress(_)
-                | ToolUpdate::NeedsNetwork { .. }
-                | ToolUpdate::FileChanged { .. } => effects.tools.look(call.0),
-                ToolUpdate::Snapshotted { .. } => effects.snapshots.settle(call.0),
-                ToolUpdate::Detached(_) => effects.tools.settle(call.0),
-                // A snapshot that failed ends its call before it ran.
-                ToolUpdate::Done { .. } => effects
-                    .tools
-                    .settle(call.0)
-                    .or_else(|misuse| effects.snapshots.settle(call.0).map_err(|_| misuse)),
-            },
-            Input::Hook { hook, .. } => effects.hooks.settle(hook.0),
-            Input::Store { write, .. } => effects.writes.settle(write.0),
-            Input::Reloaded { command, .. } => effects.reloads.settle(command.0),
-            Input::Job {
-                job,
-                update: JobUpdate::Ended(_),
-            } => effects.jobs.settle(job.0),
-            Input::Job {
-                job,
-                update: JobUpdate::Output(_),
-            } => effects.jobs.look(job.0),
-            // Effects that this session never asks for.
-            Input::Run { .. }
-            | Input::Shell { .. }
-            | Input::Opened { .. }
-            | Input::Restored { .. } => Err(Misuse::NeverIssued),
-            Input::Call(_) | Input::DriverTools { .. } | Input::Fault { .. } | Input::Woken => {
-                Ok(State::Live)
-            }
-        }
-    }
-
     /// The timer that is due first.
     fn first_timer(&self) -> Option<Timer> {
         let mut first = First::default();
@@ -462,16 +416,21 @@ impl Agent for Session {
         if now.mono_us < self.now.mono_us {
             return Err(Misuse::TimeWentBack);
         }
-        let state = self.check(&input)?;
+        if input.is_bulk() && self.out.bytes() > self.config.limits.hard_bytes {
+            return Err(Misuse::OverHardLimit);
+        }
+        self.effects.look(&input)?;
         self.now = now;
+        // Late timers come first, and may stop the very effect that the input is about (S-02).
+        self.fire_before(now.mono_us);
+        let state = self.effects.settle(&input)?;
         if let Phase::Closed = self.phase {
             return Ok(());
         }
-        self.fire_before(now.mono_us);
-        if let Input::Woken = input {
-            self.fire_before(now.mono_us.saturating_add(1));
-        } else if state == State::Live {
-            self.settled(input);
+        match (state, &input) {
+            (_, Input::Woken) => self.fire_before(now.mono_us.saturating_add(1)),
+            (State::Live, _) => self.settled(input),
+            (State::Stopped, _) => {}
         }
         if !matches!(self.phase, Phase::Streaming(..)) {
             self.boundary_again();
@@ -561,7 +520,50 @@ fn failure(kind: FailureKind, text: &str) -> Failure {
     }
 }
 
-/// A history in which every call has one result, in call order, directly behind its message.
+/// A history in which every call has one result, in call order, directly behind its message: results that lie
+/// elsewhere are taken there, missing ones made, those of no call left out.
 fn paired(history: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
-    history
+    let mut results: BTreeMap<CallId, Arc<Message>> = BTreeMap::new();
+    let mut others = Vec::with_capacity(history.len());
+    for message in history {
+        if let Role::Tool { call, .. } = &message.role {
+            results.insert(*call, message);
+        } else {
+            others.push(message);
+        }
+    }
+    let mut whole = Vec::with_capacity(others.len() + results.len());
+    for message in others {
+        whole.push(Arc::clone(&message));
+        for block in &message.content {
+            if let Block::ToolUse { call, name, .. } = block.as_ref() {
+                whole.push(
+                    results
+                        .remove(call)
+                        .unwrap_or_else(|| lost_result(*call, name, message.at_ms)),
+                );
+            }
+        }
+    }
+    whole
+}
+
+/// The result of a call whose own one isn't known any more.
+fn lost_result(call: CallId, name: &Text, at_ms: u64) -> Arc<Message> {
+    Arc::new(Message {
+        id: MessageId::of_result(call),
+        role: Role::Tool {
+            call,
+            name: name.clone(),
+            error: true,
+        },
+        content: Vec::from([Arc::new(Block::Text(
+            "the result of this call was lost".into(),
+        ))]),
+        origin: Origin::History,
+        prompt: None,
+        about: Some(call),
+        at_ms,
+        details: None,
+    })
 }

@@ -154,9 +154,17 @@ pub(super) enum Gate {
     /// The turn is written, its end follows.
     End {
         end: End,
-        fate: QueueFate,
+        fate: Fate,
         flush_at_us: u64,
     },
+}
+
+/// What becomes of the queue at a turn's end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fate {
+    pub queue: QueueFate,
+    /// The last prompt that had arrived when the end was decided: later ones aren't meant (S-52).
+    pub until: u64,
 }
 
 /// One try of a step's request.

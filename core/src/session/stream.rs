@@ -9,7 +9,7 @@ use super::{
 };
 use crate::vocab::{
     Block, BlockHead, CallId, CallList, Effect, Failure, FailureKind, Kind, Message, MessageId,
-    ModelChunk, Origin, RequestId, Role, SkipWhy, Stop, Text, ToolInput, TurnAnswer, What,
+    ModelChunk, Origin, RawJson, RequestId, Role, SkipWhy, Stop, Text, ToolInput, TurnAnswer, What,
 };
 
 /// What a chunk leads to.
@@ -374,6 +374,15 @@ impl Session {
             calls: CallList::Complete,
         });
         if !kept {
+            for block in &message.content {
+                if let Block::ToolUse {
+                    provider_id: Some(id),
+                    ..
+                } = block.as_ref()
+                {
+                    self.provider_ids.remove(id);
+                }
+            }
             return Vec::new();
         }
         self.remember(message);
@@ -413,11 +422,18 @@ impl Session {
                 } => {
                     let provider_id = provider_id.clone().unwrap_or_else(|| "".into());
                     let spec = self.tool_named(name);
+                    // No text at all: providers write calls of tools that take nothing so.
+                    let input = match input {
+                        ToolInput::Unparsed(text) if text.trim().is_empty() => {
+                            ToolInput::Object(RawJson("{}".into()))
+                        }
+                        ToolInput::Object(_) | ToolInput::Unparsed(_) => input.clone(),
+                    };
                     Some(Tool::new(
                         *call,
                         provider_id,
                         name.clone(),
-                        input.clone(),
+                        input,
                         index(at),
                         spec,
                     ))

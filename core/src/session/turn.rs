@@ -1,11 +1,11 @@
 //! From a prompt to the end of a turn (section 5).
 
-use alloc::{boxed::Box, collections::VecDeque, format, sync::Arc, vec::Vec};
+use alloc::{boxed::Box, collections::VecDeque, format, string::String, sync::Arc, vec::Vec};
 
 use super::{
     Session, args,
     hooks::{Chain, Owner, Says, turn_end_facts},
-    phase::{Check, Gate, Phase, Save, Turn},
+    phase::{Check, Fate, Gate, Phase, Save, Turn},
     queue::prompts::{Kind, Waiting},
 };
 use crate::session::config::{LeftoverSteer, RefuseAt, StoreFailure};
@@ -14,6 +14,9 @@ use crate::vocab::{
     Lane, Level, Message, MessageId, Origin, Pending, PromptId, QueueFate, Role, StepId, Text,
     TurnId, TurnReport, What, WriteId,
 };
+
+/// An idle session gives back a text buffer that grew beyond this.
+const IDLE_BYTES: usize = 64 * 1024;
 
 impl Session {
     /// Begins a turn with a prompt.
@@ -165,7 +168,10 @@ impl Session {
     fn used_with(&self, turn: &Turn) -> u64 {
         let mut estimate = self.estimate.clone();
         for prompt in turn.to_apply.iter().chain(self.drained_steers()) {
-            estimate.add_blocks(prompt.content.iter());
+            match &prompt.message {
+                Some(message) => estimate.add_blocks(message.content.iter().map(Arc::as_ref)),
+                None => estimate.add_blocks(prompt.content.iter()),
+            }
         }
         for message in &turn.own {
             estimate.add_blocks(message.content.iter().map(Arc::as_ref));
@@ -529,6 +535,10 @@ impl Session {
     /// The end of the turn is decided: what it did is stored first where that gates it.
     pub(super) fn finish_turn(&mut self, mut turn: Box<Turn>, end: End, fate: QueueFate) {
         self.end_step(&mut turn);
+        let fate = Fate {
+            queue: fate,
+            until: self.ids.last_arrival(),
+        };
         if !self.config.policy.gates.turn_end {
             return self.end_turn(turn, end, fate);
         }
@@ -557,7 +567,7 @@ impl Session {
     }
 
     /// `TurnEnded`, the ends of its prompts, left-over steers, the queue's fate (section 5.9).
-    fn end_turn(&mut self, turn: Box<Turn>, end: End, fate: QueueFate) {
+    fn end_turn(&mut self, turn: Box<Turn>, end: End, fate: Fate) {
         let Turn {
             id,
             started_us,
@@ -570,19 +580,19 @@ impl Session {
             answer,
             ..
         } = *turn;
-        let kept = match self.leftovers() {
-            LeftoverSteer::Drop => 0,
-            LeftoverSteer::Keep => self
-                .prompts
-                .steers()
-                .filter(|prompt| prompt.kind == Kind::Prompt)
-                .count(),
+        let keeps = self.leftovers() == LeftoverSteer::Keep;
+        let kept = |after: u64| {
+            let left = self.prompts.steers();
+            left.filter(|p| keeps && p.kind == Kind::Prompt && p.arrival > after)
+                .count()
         };
-        let waits = match fate {
-            QueueFate::Drop => 0,
-            QueueFate::Keep | QueueFate::Run => self.prompts.pending() + kept,
+        let later = self.prompts.pending_after(fate.until) + kept(fate.until);
+        let waits = match fate.queue {
+            QueueFate::Drop => later,
+            QueueFate::Keep | QueueFate::Run => self.prompts.pending() + kept(0),
         };
-        let resumes = waits > 0 && (fate == QueueFate::Run || self.closing.is_draining());
+        let held = fate.queue == QueueFate::Keep && later == 0 && self.closing.is_open();
+        let resumes = waits > 0 && !held;
         let pending = Pending {
             queued: u32::try_from(waits).unwrap_or(u32::MAX),
             background: false,
@@ -629,10 +639,12 @@ impl Session {
             });
         }
         self.leave_steers();
-        match fate {
-            QueueFate::Run => {}
-            QueueFate::Keep => self.held = self.prompts.pending() > 0,
-            QueueFate::Drop => self.drop_pending(DropWhy::Cancelled),
+        if fate.queue == QueueFate::Drop {
+            self.drop_pending(DropWhy::Cancelled, fate.until);
+        }
+        self.held = held && self.prompts.pending() > 0;
+        if self.text.capacity() > IDLE_BYTES {
+            self.text = String::new();
         }
         self.phase = Phase::Idle;
     }
@@ -672,9 +684,9 @@ impl Session {
         self.prompts.keep_steers(kept);
     }
 
-    /// Every pending prompt ends without a turn.
-    pub(super) fn drop_pending(&mut self, why: DropWhy) {
-        while let Some(prompt) = self.prompts.pop_pending() {
+    /// Pending prompts that arrived up to a point end without a turn.
+    pub(super) fn drop_pending(&mut self, why: DropWhy, until: u64) {
+        for prompt in self.prompts.take_pending_until(until) {
             self.say(What::PromptEnded {
                 prompt: prompt.id,
                 end: End::Dropped(why),

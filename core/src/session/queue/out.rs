@@ -132,6 +132,12 @@ impl Out {
         self.items.is_empty()
     }
 
+    /// How much room the texts of deltas take.
+    #[cfg(test)]
+    pub(in crate::session) fn text_capacity(&self) -> usize {
+        self.text.capacity()
+    }
+
     /// Roughly how many bytes are queued.
     pub(in crate::session) fn bytes(&self) -> usize {
         self.bytes

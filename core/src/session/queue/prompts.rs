@@ -168,6 +168,34 @@ impl Prompts {
         self.lanes().into_iter().map(VecDeque::len).sum()
     }
 
+    /// How many prompts are pending that arrived after a point.
+    pub fn pending_after(&self, arrival: u64) -> usize {
+        let all = self.lanes().into_iter().flatten();
+        all.filter(|prompt| prompt.arrival > arrival).count()
+    }
+
+    /// Takes the pending prompts that arrived up to a point, in the order of the lanes.
+    pub fn take_pending_until(&mut self, arrival: u64) -> Vec<Waiting> {
+        let mut taken = Vec::new();
+        for lane in self.lanes_mut() {
+            let (gone, left) = core::mem::take(lane)
+                .into_iter()
+                .partition(|p| p.arrival <= arrival);
+            *lane = left;
+            let gone: VecDeque<Waiting> = gone;
+            taken.extend(gone);
+        }
+        self.bytes -= taken.iter().map(|prompt| prompt.bytes).sum::<usize>();
+        taken
+    }
+
+    /// Takes the whole steer queue.
+    pub fn take_steers(&mut self) -> VecDeque<Waiting> {
+        let taken = core::mem::take(&mut self.steer);
+        self.bytes -= taken.iter().map(|prompt| prompt.bytes).sum::<usize>();
+        taken
+    }
+
     /// How many prompts wait in all queues.
     pub fn len(&self) -> usize {
         self.pending() + self.steer.len()

@@ -1,7 +1,11 @@
-//! Tests of the session: the traces, and a table of cases for what they don't touch.
+//! Tests of the session: the traces of the design, and rows like them for what they don't touch.
 
 #![allow(clippy::wildcard_enum_match_arm)]
 
+mod act;
+mod history;
+mod limits;
+mod rows;
 mod trace;
 mod traces;
 mod world;

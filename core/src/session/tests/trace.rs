@@ -10,24 +10,33 @@ use alloc::{
     vec::Vec,
 };
 
-use super::world::{World, config, hook};
-use crate::session::SessionConfig;
-use crate::vocab::*;
+use super::{
+    act::{act, policy},
+    world::World,
+};
+use crate::vocab::Agent;
 
 const TRACES: &str = include_str!("traces.txt");
 
+/// The macro A: a call is asked about.
+const A: &str = "@0 Prompt P1 → **O**; r1 Call writeask#n1 → MS, D call c1; \
+    r1 Finish, End → **C**, TB c1, AQ a1 c1";
+
 /// Plays the trace of an id.
 pub fn play(id: &str) {
-    let row = TRACES
-        .lines()
-        .find(|line| line.starts_with(id))
-        .unwrap_or_else(|| panic!("no trace {id}"));
-    let mut cells = row.split(" | ");
-    let (_, about, trace) = (cells.next(), cells.next().unwrap(), cells.next().unwrap());
-    let trace = trace.replace(
-        "**A**",
-        "@0 Prompt P1 → **O**; r1 Call writeask#n1 → MS, D call c1; r1 Finish, End → **C**, TB c1, AQ a1 c1",
-    );
+    let row = TRACES.lines().find(|line| line.starts_with(id));
+    if let Err(fault) = play_row(row.unwrap_or_else(|| panic!("no trace {id}"))) {
+        panic!("{fault}");
+    }
+}
+
+/// Plays a row: `id | what it is about (policy) | input → outputs; …`. `Err` says where it parts from what was said.
+pub fn play_row(row: &str) -> Result<(), String> {
+    let cells: Vec<&str> = row.split(" | ").collect();
+    let [id, about, trace] = cells.as_slice() else {
+        panic!("not a row: {row}")
+    };
+    let trace = trace.replace("**A**", A);
     let mut world = World::new(policy(about));
     for part in trace.split("; ") {
         let (input, outputs) = part
@@ -35,17 +44,16 @@ pub fn play(id: &str) {
             .unwrap_or_else(|| panic!("{id}: no arrow in {part}"));
         let said = act(&mut world, input.trim());
         let wanted = expand(outputs);
-        assert!(
-            matches(&said, &wanted),
-            "{id}: {input}\n said   {said:?}\n wanted {wanted:?}"
-        );
-        if let Some(due) = world.session.poll_timeout() {
-            assert!(
-                due.at_us > world.now.mono_us || said.is_empty(),
-                "{id}: {input}: a deadline in the past"
-            );
+        if !matches(&said, &wanted) {
+            let (said, wanted) = (said.join(", "), wanted.join(", "));
+            return Err(format!("{id}: {input}\n said   {said}\n wanted {wanted}"));
+        }
+        let due = world.session.poll_timeout();
+        if due.is_some_and(|due| due.at_us <= world.now.mono_us) && input.ends_with("Woken") {
+            return Err(format!("{id}: {input}: it spins"));
         }
     }
+    Ok(())
 }
 
 /// Every trace of the file.
@@ -55,135 +63,6 @@ pub fn ids() -> Vec<&'static str> {
         .filter_map(|line| line.split(" | ").next())
         .filter(|id| id.starts_with("T-"))
         .collect()
-}
-
-fn policy(about: &str) -> SessionConfig {
-    let mut config = config();
-    let Some((_, options)) = about.split_once('(') else {
-        return config;
-    };
-    for option in options.trim_end_matches(')').split(' ') {
-        let (name, value) = option.split_once('=').unwrap();
-        let number: u64 = value.parse().unwrap();
-        match name {
-            "prompt_hook" => config.hooks.push(hook(HookPoint::PromptSubmit)),
-            "perm_hook" => config.hooks.push(hook(HookPoint::Permission)),
-            "end_hook" => config.hooks.push(hook(HookPoint::TurnEnd)),
-            "max_refusals" => config.policy.max_refusals = u32::try_from(number).ok(),
-            "max_steps" => config.budgets.steps = u32::try_from(number).ok(),
-            "t_approval" => config.timeouts.approval_us = Some(number * super::world::SECOND),
-            "gate_prompt" => config.policy.gates.prompt = true,
-            "gate_end" => config.policy.gates.turn_end = true,
-            other => panic!("unknown policy {other}"),
-        }
-    }
-    config
-}
-
-fn act(world: &mut World, input: &str) -> Vec<String> {
-    let mut words: Vec<&str> = input.split(' ').collect();
-    if let Some(time) = words.first().and_then(|word| word.strip_prefix('@')) {
-        world.at(time.parse().unwrap());
-        words.remove(0);
-    }
-    let number = |word: &str| -> u64 { word[1..].trim_end_matches(',').parse().unwrap() };
-    match words.as_slice() {
-        ["Prompt", id] => world.prompt(number(id), Deliver::IfIdle),
-        ["Prompt", id, how] => {
-            let deliver = match *how {
-                "Steer:Start" => Deliver::Steer {
-                    idle: IdleSteer::Start,
-                },
-                "Steer:Drop" => Deliver::Steer {
-                    idle: IdleSteer::Drop,
-                },
-                "FollowUp" => Deliver::FollowUp,
-                "Context" => Deliver::Context,
-                "Preempt" => Deliver::Preempt,
-                other => panic!("deliver {other}"),
-            };
-            world.prompt(number(id), deliver)
-        }
-        ["Cancel"] => world.cancel(CancelWhat::Turn {
-            queue: QueueFate::Run,
-        }),
-        ["Cancel", "Retry"] => world.cancel(CancelWhat::Retry),
-        ["Cancel", "Turn", "Keep"] => world.cancel(CancelWhat::Turn {
-            queue: QueueFate::Keep,
-        }),
-        ["Cancel", "Turn", "Drop", why] => {
-            let why = match *why {
-                "PeerGone" => CancelWhy::PeerGone,
-                "Signal" => CancelWhy::Signal(Signal::Terminate),
-                other => panic!("why {other}"),
-            };
-            world.command(Command::Cancel {
-                what: CancelWhat::Turn {
-                    queue: QueueFate::Drop,
-                },
-                why,
-            })
-        }
-        ["Reply", ask, how] => {
-            let ask = number(ask);
-            match *how {
-                "Allow" => world.allow(ask),
-                "Deny" => world.deny(ask),
-                "DenyInterrupt" => world.reply(
-                    ask,
-                    Ok(Reply::Deny {
-                        message: None,
-                        interrupt: true,
-                    }),
-                ),
-                "HostGone" => world.reply(ask, Err(ReplyFault::HostGone)),
-                other => panic!("reply {other}"),
-            }
-        }
-        ["Set", "Auto"] => world.command(Command::Set(Setting::Approvals(ApprovalMode::Auto))),
-        ["Close", "drain"] => world.command(Command::Close { drain: true }),
-        ["Close", "now"] => world.command(Command::Close { drain: false }),
-        ["Fault"] => world.give(Input::Fault {
-            detail: "boom".into(),
-        }),
-        ["Woken"] => world.wake(),
-        ["Hook", id, "block"] => world.hook(number(id), HookVerdict::Deny("no".into())),
-        ["Hook", id, "allow"] => world.hook(number(id), HookVerdict::Allow { input: None }),
-        ["Store", id] => world.store(number(id), true),
-        ["Tool", id, "ok"] => world.tool(number(id), ToolOutcome::Ok),
-        ["Tool", id, "failed"] => world.tool(number(id), ToolOutcome::Failed),
-        [request, "Call", call] => {
-            let (name, id) = call.split_once('#').unwrap();
-            world.call(number(request), name, id, "{\"path\":\"x\"}")
-        }
-        [request, "Text"] => world.model(number(request), ModelChunk::Text("text")),
-        [request, "Thinking"] => world.model(number(request), ModelChunk::Thinking("hm")),
-        [request, "Finish,", "End"] => world.complete(number(request)),
-        [request, "End"] => world.model(number(request), ModelChunk::End),
-        [request, "Failed", how @ ..] => {
-            let failure = Failure {
-                kind: FailureKind::Server,
-                status: Some(500),
-                retryable: true,
-                text: "500".into(),
-            };
-            let reached = !how.contains(&"unreached");
-            let wait = how
-                .iter()
-                .find_map(|word| word.strip_prefix("retry-after="));
-            let retry_after_us =
-                wait.map(|wait| wait.parse::<u64>().unwrap() * super::world::SECOND);
-            world.model(
-                number(request),
-                ModelChunk::Failed {
-                    failure,
-                    reached,
-                    retry_after_us,
-                },
-            )
-        }
-        other => panic!("input {other:?}"),
-    }
 }
 
 /// Writes the macros out.

@@ -52,6 +52,14 @@ pub fn hook(point: HookPoint) -> LocalHook {
     }
 }
 
+/// A hook that only looks on.
+pub fn observer(point: HookPoint) -> LocalHook {
+    LocalHook {
+        decides: false,
+        ..hook(point)
+    }
+}
+
 /// The world of the traces: mode Ask, two calls side by side, order Call.
 pub fn config() -> SessionConfig {
     let mut config = SessionConfig::new(ModelConfig::new("model", 0));
@@ -60,6 +68,7 @@ pub fn config() -> SessionConfig {
         tool("readask", SideEffect::Read),
         tool("write", SideEffect::Write),
         tool("writeask", SideEffect::Write),
+        tool("bash", SideEffect::Shell),
     ];
     config.rules = vec![
         rule(RuleBehaviour::Allow, "write"),
@@ -101,14 +110,16 @@ pub struct World {
     pub session: Session,
     pub now: Now,
     commands: u64,
+    /// The last reload.
+    pub reload: CommandId,
     /// Step numbers by request, for the short words.
     step: u32,
     /// The index of the next call of each request.
     calls: BTreeMap<u64, u32>,
     /// Calls by their block in the open message.
     blocks: BTreeMap<u32, CallId>,
-    /// Names of the gating writes.
-    pub said: Vec<String>,
+    /// The laws of the neutral stream, which hold whatever a test is about.
+    laws: laws::Checker,
 }
 
 impl World {
@@ -126,17 +137,14 @@ impl World {
             session,
             now,
             commands: 0,
+            reload: CommandId(0),
             step: 0,
             calls: BTreeMap::new(),
             blocks: BTreeMap::new(),
-            said: Vec::new(),
+            laws: laws::Checker::new(laws::Scope::Session),
         };
         assert_eq!(world.drain(), ["Opened"]);
         world
-    }
-
-    pub fn at(&mut self, seconds: u64) -> &mut Self {
-        self.at_us(seconds * SECOND)
     }
 
     pub fn at_us(&mut self, us: u64) -> &mut Self {
@@ -149,8 +157,21 @@ impl World {
 
     /// Gives an input and takes all outputs.
     pub fn give(&mut self, input: Input<'_>) -> Vec<String> {
-        assert_eq!(self.session.handle(input, self.now), Ok(()));
-        self.drain()
+        let taken = input.clone();
+        match self.session.handle(input, self.now) {
+            Ok(()) => {
+                self.laws.input(&taken);
+                let words = self.drain();
+                self.laws.quiet();
+                assert!(
+                    self.laws.violations().is_empty(),
+                    "{taken:?}: {words:?}: {:?}",
+                    self.laws.violations()
+                );
+                words
+            }
+            Err(misuse) => vec![format!("Misuse {misuse:?}")],
+        }
     }
 
     pub fn command(&mut self, command: Command) -> Vec<String> {
@@ -165,38 +186,11 @@ impl World {
         self.command(Command::Prompt(prompt(id, deliver)))
     }
 
-    pub fn cancel(&mut self, what: CancelWhat) -> Vec<String> {
-        self.command(Command::Cancel {
-            what,
-            why: CancelWhy::Host,
-        })
-    }
-
     pub fn reply(&mut self, ask: u64, reply: Result<Reply, ReplyFault>) -> Vec<String> {
         self.command(Command::Reply {
             ask: AskId(ask),
             reply,
         })
-    }
-
-    pub fn allow(&mut self, ask: u64) -> Vec<String> {
-        self.reply(
-            ask,
-            Ok(Reply::Allow {
-                input: None,
-                updates: Vec::new(),
-            }),
-        )
-    }
-
-    pub fn deny(&mut self, ask: u64) -> Vec<String> {
-        self.reply(
-            ask,
-            Ok(Reply::Deny {
-                message: None,
-                interrupt: false,
-            }),
-        )
     }
 
     pub fn model(&mut self, request: u64, chunk: ModelChunk<'_>) -> Vec<String> {
@@ -249,19 +243,6 @@ impl World {
         })
     }
 
-    pub fn hook(&mut self, hook: u64, verdict: HookVerdict) -> Vec<String> {
-        let reply = HookReply {
-            verdict,
-            context: None,
-            go_on: true,
-            stop_reason: None,
-        };
-        self.give(Input::Hook {
-            hook: HookId(hook),
-            outcome: Ok(reply),
-        })
-    }
-
     pub fn store(&mut self, write: u64, ok: bool) -> Vec<String> {
         let ok = if ok { Ok(()) } else { Err("disk full".into()) };
         self.give(Input::Store {
@@ -277,11 +258,8 @@ impl World {
     /// All outputs as short words; deltas of one block are one.
     pub fn drain(&mut self) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
-        loop {
-            let writes = self.pending_write();
-            let Some(output) = self.session.poll_output() else {
-                break;
-            };
+        while let Some(output) = self.session.poll_output() {
+            self.laws.output(&output);
             let word = match output {
                 Output::Event(event) => {
                     let event = event.clone();
@@ -299,8 +277,11 @@ impl World {
                 },
                 Output::Effect { run, effect } => {
                     assert_eq!(run, RunId::MAIN);
-                    let point = self.session.body(run, &effect);
-                    let word = effect_word(&effect, point, writes);
+                    if let Effect::Reload(command) = effect {
+                        self.reload = command;
+                    }
+                    let body = self.session.body(run, &effect);
+                    let word = effect_word(&effect, body);
                     Some(word)
                 }
             };
@@ -310,12 +291,7 @@ impl World {
                 words.push(word);
             }
         }
-        self.said.extend(words.iter().cloned());
         words
-    }
-
-    fn pending_write(&self) -> Option<&'static str> {
-        None
     }
 
     fn event(&mut self, what: &What) -> Option<String> {
@@ -437,24 +413,17 @@ impl World {
             What::CompletionRefused { continuation, .. } => {
                 format!("CompletionRefused {}", continuation + 1)
             }
-            What::Notice { text, .. } => {
-                let text = if text.starts_with("store timed out") {
-                    "store timed out"
-                } else {
-                    text
-                };
-                format!("Notice {text}")
+            What::Notice { text, code, .. } => {
+                let code = code.as_deref().unwrap_or_default();
+                let late = text.starts_with("store timed out");
+                format!("Notice {}", if late { "store timed out" } else { code })
             }
             other => format!("{other:?}"),
         })
     }
 }
 
-fn effect_word(
-    effect: &Effect,
-    body: Option<EffectBody<'_>>,
-    _writes: Option<&'static str>,
-) -> String {
+fn effect_word(effect: &Effect, body: Option<EffectBody<'_>>) -> String {
     match effect {
         Effect::StartModel(request) => format!("!StartModel r{}", request.0),
         Effect::StopModel(request) => format!("!StopModel r{}", request.0),
@@ -486,6 +455,7 @@ fn effect_word(
             format!("!Store w{} {what}", write.0)
         }
         Effect::Reload(_) => "!Reload".into(),
+        Effect::StopJob(job) => format!("!StopJob j{}", job.0),
         other => format!("!{other:?}"),
     }
 }
@@ -515,9 +485,17 @@ fn reply_word(reply: &Result<Answer, Refusal>) -> String {
             Hit::Turn(turn) => format!("Cancelling t{}", turn.0),
             other => format!("Cancelling {other:?}"),
         },
-        Ok(other) => format!("{other:?}"),
-        Err(refusal) => format!("Err {refusal:?}"),
+        Ok(Answer::Withdrawn(was)) => format!("Withdrawn({was})"),
+        Ok(Answer::Goal(goal)) => format!("Goal({goal:?})"),
+        Ok(other) => name_of(other),
+        Err(refusal) => format!("Err {}", name_of(refusal)),
     }
+}
+
+/// A variant's name without what it holds.
+fn name_of(value: &impl core::fmt::Debug) -> String {
+    let text = format!("{value:?}");
+    text.split(['(', ' ']).next().unwrap().to_string()
 }
 
 fn end_word(end: &End) -> String {

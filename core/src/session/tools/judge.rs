@@ -69,8 +69,50 @@ impl Session {
         false
     }
 
+    /// What is wrong with input that the host or a permission hook put in place of the model's: it is no object, or,
+    /// where that is looked at, it doesn't fit or a deny rule matches it.
+    pub(in crate::session) fn bad_change(
+        &self,
+        batch: &Batch,
+        at: usize,
+    ) -> Option<(Decider, Text)> {
+        let tool = batch.calls.get(at)?;
+        let input = batch.input(at)?;
+        if args::object(&input.0).is_none() {
+            let why: Text = "the changed input is not a JSON object".into();
+            return Some((Decider::Fault(why.clone()), why));
+        }
+        if !self.config.policy.recheck_changed_input {
+            return None;
+        }
+        let spec = tool.spec.as_ref()?;
+        if let Err(why) = args::check(&spec.schema, input) {
+            let why: Text = format!("the changed input doesn't fit: {why}").into();
+            return Some((Decider::Fault(why.clone()), why));
+        }
+        let summary = args::summary(&tool.name, input);
+        let rule = self.rule(RuleBehaviour::Deny, &tool.name, &summary)?;
+        let why = format!("denied by the permission rule {}", rule_text(rule));
+        Some((Decider::Rule(rule_text(rule)), why.into()))
+    }
+
+    /// The end of a call whose changed input is bad.
+    pub(in crate::session) fn deny_changed(
+        &mut self,
+        batch: &mut Batch,
+        at: usize,
+        by: Decider,
+        why: &Text,
+    ) {
+        let invalid = matches!(by, Decider::Fault(_));
+        self.deny_call(batch, at, by, Some(why.clone()));
+        if invalid {
+            self.call_over(batch, at, ToolOutcome::Invalid, why);
+        }
+    }
+
     /// Rows 3 to 7, with the snapshot before them, and what follows from them.
-    pub(in crate::session) fn gate(&mut self, turn: &mut Turn, batch: &mut Batch, at: usize) {
+    pub(in crate::session) fn gate(&mut self, batch: &mut Batch, at: usize) {
         let Some(tool) = batch.at(at) else { return };
         let Some(spec) = tool.spec.clone() else {
             return;
@@ -88,8 +130,8 @@ impl Session {
             return self.out.effect(Effect::Snapshot { call, checkpoint });
         }
         match self.rule_on(tool, &spec) {
-            Ruling::Run(by) => self.allow_call(turn, batch, at, by, None),
-            Ruling::Deny(by, why) => self.deny_call(turn, batch, at, by, Some(why)),
+            Ruling::Run(by) => self.allow_call(batch, at, by, None),
+            Ruling::Deny(by, why) => self.deny_call(batch, at, by, Some(why)),
             Ruling::Ask(_) => {
                 tool.state = State::AskWaiting;
                 batch.asking.push_back(at);
@@ -190,7 +232,7 @@ impl Session {
 
     /// Asks about the call that has waited longest, if another permission may be open. It is judged anew: the mode
     /// may have changed meanwhile (S-36).
-    pub(super) fn ask_next(&mut self, turn: &mut Turn, batch: &mut Batch) -> bool {
+    pub(super) fn ask_next(&mut self, batch: &mut Batch) -> bool {
         let limit = usize::try_from(self.config.policy.asks_at_once)
             .unwrap_or(usize::MAX)
             .max(1);
@@ -211,8 +253,8 @@ impl Session {
             return true;
         };
         match self.rule_on(tool, &spec) {
-            Ruling::Run(by) => self.allow_call(turn, batch, at, by, None),
-            Ruling::Deny(by, why) => self.deny_call(turn, batch, at, by, Some(why)),
+            Ruling::Run(by) => self.allow_call(batch, at, by, None),
+            Ruling::Deny(by, why) => self.deny_call(batch, at, by, Some(why)),
             Ruling::Ask(reason) => self.ask_permission(batch, at, reason),
         }
         true
@@ -267,7 +309,6 @@ impl Session {
     /// The call may run: `Decided` if somebody decided, then the effect directly behind it.
     pub(in crate::session) fn allow_call(
         &mut self,
-        turn: &mut Turn,
         batch: &mut Batch,
         at: usize,
         by: Option<Decider>,
@@ -283,19 +324,17 @@ impl Session {
             });
             self.say_decided(call, true, by, input, None);
         }
-        self.run_call(turn, batch, at);
+        self.run_call(batch, at);
     }
 
     /// The call may not run: `Decided`, and its end with a text that names why.
     pub(in crate::session) fn deny_call(
         &mut self,
-        turn: &mut Turn,
         batch: &mut Batch,
         at: usize,
         by: Decider,
         why: Option<Text>,
     ) {
-        let _ = turn;
         let Some(tool) = batch.at(at) else { return };
         tool.decided = true;
         let call = tool.call;

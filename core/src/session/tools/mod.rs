@@ -1,5 +1,6 @@
 //! The tool phase: calls run in waves, each judged, asked about, run, and ended once (section 7).
 
+mod hooked;
 mod judge;
 mod result;
 mod run;
@@ -9,13 +10,14 @@ use core::ops::Range;
 
 use super::{
     Session,
-    hooks::{Chain, by_hook},
+    cancel::Stopping,
+    hooks::{Chain, Owner},
     phase::{Phase, Turn},
 };
 use crate::session::config::ToolEndOrder;
 use crate::vocab::{
-    AskId, Block, CallId, End, Failure, FailureKind, MessageId, QueueFate, RawJson, Show, Text,
-    ToolCause, ToolInput, ToolOutcome, ToolSpec, What,
+    AskId, Block, CallId, CancelWhy, End, Failure, FailureKind, HookFacts, MessageId, QueueFate,
+    RawJson, Show, SideEffect, Text, ToolCause, ToolInput, ToolOutcome, ToolSpec, TurnAnswer, What,
 };
 
 pub(super) use run::{Stop, skipped_result};
@@ -274,7 +276,7 @@ impl Session {
                 return self.tools_over(turn, batch, over);
             }
             self.say_ended(&mut turn, &mut batch);
-            if self.ask_next(&mut turn, &mut batch) {
+            if self.ask_next(&mut batch) {
                 continue;
             }
             let wave = batch.calls.get(batch.wave.clone()).unwrap_or_default();
@@ -338,171 +340,19 @@ impl Session {
             side_effect: tool
                 .spec
                 .as_ref()
-                .map_or(crate::vocab::SideEffect::Unknown, |spec| spec.side_effect),
+                .map_or(SideEffect::Unknown, |spec| spec.side_effect),
         };
         self.say(started);
         if !self.recheck(turn, batch, at) {
             return;
         }
-        let mut chain = self.chain(super::hooks::Owner::Pre(call), Some(&name), now);
-        if self.next_hook(&mut chain, super::hooks::Owner::Pre(call), || {
-            crate::vocab::HookFacts::Call { call }
-        }) {
+        let mut chain = self.chain(Owner::Pre(call), Some(&name), now);
+        if self.next_hook(&mut chain, Owner::Pre(call), || HookFacts::Call { call }) {
             if let Some(tool) = batch.at(at) {
                 tool.state = State::Hooked(chain);
             }
         } else {
-            self.gate(turn, batch, at);
-        }
-    }
-
-    pub(super) fn pre_hook_said(
-        &mut self,
-        turn: &mut Turn,
-        batch: &mut Batch,
-        call: CallId,
-        key: &Text,
-        says: super::hooks::Says,
-    ) {
-        use super::hooks::{Owner, Says};
-        let Some(at) = batch.find(call) else { return };
-        let Some(tool) = batch.at(at) else { return };
-        let State::Hooked(chain) = &mut tool.state else {
-            return;
-        };
-        let mut chain = core::mem::take(chain);
-        let note = match says {
-            Says::Deny(why) => return self.deny_call(turn, batch, at, by_hook(key), Some(why)),
-            Says::Pass { note } => note,
-            Says::Ask => {
-                tool.hook = Some(HookSays {
-                    key: key.clone(),
-                    allow: false,
-                });
-                None
-            }
-            Says::Allow { input, note } => {
-                tool.hook = Some(HookSays {
-                    key: key.clone(),
-                    allow: true,
-                });
-                if let Some(input) = input {
-                    batch.replace_input(at, input);
-                    if !self.recheck(turn, batch, at) {
-                        return;
-                    }
-                }
-                note
-            }
-        };
-        if let Some(note) = note {
-            turn.own.push(self.make_note(key, call, &note));
-        }
-        if self.next_hook(&mut chain, Owner::Pre(call), || {
-            crate::vocab::HookFacts::Call { call }
-        }) {
-            if let Some(tool) = batch.at(at) {
-                tool.state = State::Hooked(chain);
-            }
-        } else {
-            self.gate(turn, batch, at);
-        }
-    }
-
-    pub(super) fn permission_hook_said(
-        &mut self,
-        turn: &mut Turn,
-        batch: &mut Batch,
-        call: CallId,
-        key: &Text,
-        says: super::hooks::Says,
-    ) {
-        use super::ask::{AskFor, Settled};
-        use super::hooks::{Owner, Says};
-        let _ = turn;
-        let Some(tool) = batch.find(call).and_then(|at| batch.at(at)) else {
-            return;
-        };
-        let State::Asking { hooks } = &mut tool.state else {
-            return;
-        };
-        hooks.slot = None;
-        let mut chain = core::mem::take(hooks);
-        let by = by_hook(key);
-        let settled = match says {
-            Says::Pass { .. } | Says::Ask => {
-                self.next_hook(&mut chain, Owner::Permission(call), || {
-                    crate::vocab::HookFacts::Call { call }
-                });
-                tool.state = State::Asking { hooks: chain };
-                return;
-            }
-            Says::Allow { input, .. } => Settled::Allow {
-                by,
-                input,
-                updates: Vec::new(),
-            },
-            Says::Deny(why) => Settled::Deny {
-                by,
-                message: Some(why),
-                interrupt: false,
-            },
-        };
-        let open = self
-            .asks
-            .iter()
-            .find(|(_, open)| matches!(open.what, AskFor::Permission(asked) if asked == call));
-        if let Some(ask) = open.map(|(ask, _)| *ask) {
-            self.asks.remove(&ask);
-            batch_settle(self, turn, batch, ask, call, settled);
-        }
-    }
-
-    pub(super) fn post_hook_said(
-        &mut self,
-        turn: &mut Turn,
-        batch: &mut Batch,
-        call: CallId,
-        says: super::hooks::Says,
-    ) {
-        use super::hooks::{Owner, Says};
-        let _ = turn;
-        let Some(tool) = batch.find(call).and_then(|at| batch.at(at)) else {
-            return;
-        };
-        let State::PostHook { chain, ended } = &mut tool.state else {
-            return;
-        };
-        match says {
-            Says::Pass { note: Some(note) }
-            | Says::Allow {
-                note: Some(note), ..
-            }
-            | Says::Deny(note) => {
-                ended.content.push(Block::Text(note));
-            }
-            Says::Pass { note: None } | Says::Allow { note: None, .. } | Says::Ask => {}
-        }
-        let mut chain = core::mem::take(chain);
-        let wall_us = chain.started_us.saturating_sub(tool.began_us);
-        let content = &ended.content;
-        let facts = || crate::vocab::HookFacts::Result {
-            call,
-            content: content.clone(),
-            wall_us,
-        };
-        let more = self.next_hook(&mut chain, Owner::Post(call), facts);
-        if let State::PostHook { chain: old, ended } = &mut tool.state {
-            if more {
-                *old = chain;
-            } else {
-                let ended = Ended {
-                    outcome: ended.outcome.clone(),
-                    content: core::mem::take(&mut ended.content),
-                    show: ended.show.take(),
-                };
-                tool.state = State::Done(ended);
-            }
+            self.gate(batch, at);
         }
     }
 
@@ -582,7 +432,7 @@ impl Session {
     fn tools_over(&mut self, mut turn: Box<Turn>, mut batch: Box<Batch>, over: Over) {
         match over {
             Over::Interrupt(call) => {
-                let stop = super::cancel::Stopping::Cancel(crate::vocab::CancelWhy::Denied(call));
+                let stop = Stopping::Cancel(CancelWhy::Denied(call));
                 self.phase = Phase::Tools(turn, batch);
                 self.stop_turn(&stop, QueueFate::Run, None);
             }
@@ -591,7 +441,7 @@ impl Session {
                 self.wind_up(&mut turn, &mut batch, &Stop::TURN_OVER);
                 self.end_step(&mut turn);
                 if let Some((tool, input)) = captured {
-                    turn.answer = Some(crate::vocab::TurnAnswer::Captured { tool, input });
+                    turn.answer = Some(TurnAnswer::Captured { tool, input });
                 }
                 if self.prompts.steer_waits() {
                     return self.boundary(turn);
@@ -616,31 +466,6 @@ impl Session {
             self.end_call(turn, batch, at);
         }
         self.push_results(batch);
-    }
-}
-
-/// A permission hook decided: its own question was closed before, now the host's is.
-fn batch_settle(
-    session: &mut Session,
-    turn: &mut Turn,
-    batch: &mut Batch,
-    ask: AskId,
-    call: CallId,
-    settled: super::ask::Settled,
-) {
-    let (by, allow) = match &settled {
-        super::ask::Settled::Allow { by, .. } => (by.clone(), true),
-        super::ask::Settled::Deny { by, .. } => (by.clone(), false),
-    };
-    session.say(What::AskClosed {
-        ask,
-        how: crate::vocab::AskClose::Answered {
-            by,
-            allow: Some(allow),
-        },
-    });
-    if let Some(at) = batch.find(call) {
-        session.decide(turn, batch, at, settled);
     }
 }
 

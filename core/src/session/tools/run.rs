@@ -7,11 +7,11 @@ use crate::session::{
     Session, args,
     ask::{AskFor, OpenAsk},
     hooks::{Owner, Slot},
-    phase::Turn,
 };
 use crate::vocab::{
-    Ask, AskClose, AskId, AskReason, Block, CallId, Decider, Effect, HookFacts, JobId,
-    PermissionAsk, Progress, Route, Show, SkipWhy, Text, ToolInput, ToolOutcome, ToolUpdate, What,
+    ApprovalMode, Ask, AskClose, AskId, AskReason, Block, CallId, Decider, Effect, HookFacts,
+    JobId, PermissionAsk, Progress, Route, Show, SkipWhy, Text, ToolInput, ToolOutcome, ToolUpdate,
+    What,
 };
 
 /// How calls are ended early.
@@ -55,7 +55,7 @@ impl Stop {
 
 impl Session {
     /// Hands a call to whoever carries it out.
-    pub(super) fn run_call(&mut self, turn: &mut Turn, batch: &mut Batch, at: usize) {
+    pub(super) fn run_call(&mut self, batch: &mut Batch, at: usize) {
         let now = self.now;
         let deadline_us = self
             .config
@@ -103,7 +103,6 @@ impl Session {
                 return;
             }
             Route::Goal | Route::Run(_) => {
-                let _ = turn;
                 return self.call_over(
                     batch,
                     at,
@@ -154,7 +153,7 @@ impl Session {
                     session.out.effect(Effect::Allow { call, ok: false });
                 }
             }),
-            ToolUpdate::Snapshotted { files, .. } => self.with_tools(|session, turn, batch| {
+            ToolUpdate::Snapshotted { files, .. } => self.with_tools(|session, _, batch| {
                 let Some(at) = batch.find(call) else { return };
                 if let (Some(State::Snapshot), Some(checkpoint)) =
                     (batch.state_mut(at), session.checkpoint.take())
@@ -164,7 +163,7 @@ impl Session {
                         call,
                         files,
                     });
-                    session.gate(turn, batch, at);
+                    session.gate(batch, at);
                 }
             }),
             ToolUpdate::Detached(_) => {
@@ -242,8 +241,7 @@ impl Session {
         if cut && let Some(show) = &mut ended.show {
             show.truncated = true;
         }
-        self.with_tools(|session, turn, batch| {
-            let _ = turn;
+        self.with_tools(|session, _, batch| {
             let now = session.now;
             let Some(at) = batch.find(call) else { return };
             session.close_network(call);
@@ -347,8 +345,8 @@ impl Session {
             if let Some(tool) = batch.calls.get(at)
                 && let State::Snapshot = tool.state
             {
+                // It is left to finish, and absorbed.
                 self.effects.snapshots.stop(tool.call.0);
-                self.out.effect(Effect::StopTool(tool.call));
             }
             self.stop_running(batch, at, &AskClose::Cancelled);
         }
@@ -403,6 +401,20 @@ impl Session {
         else {
             return;
         };
+        let decided = match &self.info.settings.approvals {
+            ApprovalMode::Auto if self.config.policy.auto_silences_ask => Some(true),
+            ApprovalMode::Never => Some(false),
+            ApprovalMode::Auto
+            | ApprovalMode::AcceptEdits
+            | ApprovalMode::Ask
+            | ApprovalMode::ReadOnly
+            | ApprovalMode::Plan
+            | ApprovalMode::Other(_) => None,
+        };
+        if let Some(ok) = decided {
+            self.network.retain(|(asked, _)| *asked != call);
+            return self.out.effect(Effect::Allow { call, ok });
+        }
         let deadline_us = self
             .config
             .timeouts
@@ -456,9 +468,9 @@ impl Batch {
 
 fn skip_text(why: SkipWhy) -> &'static str {
     match why {
-        SkipWhy::Cancelled => "the turn was cancelled before its turn came",
-        SkipWhy::Truncated => "the reply that named it was incomplete",
-        SkipWhy::TurnOver => "the turn was over before its turn came",
+        SkipWhy::Cancelled => "cancelled",
+        SkipWhy::Truncated => "the reply that made this call broke off",
+        SkipWhy::TurnOver => "the turn ended first",
     }
 }
 
