@@ -597,6 +597,16 @@ fn lines_that_wait_are_limited() {
     rig.host(r#"{"cmd":"reload"}"#);
     rig.user(&"x".repeat(1 << 20));
     assert!(!rig.server.wants_lines(), "by their bytes, too");
+    let reload = rig.call();
+    rig.reply(
+        reload.id,
+        Ok(Answer::Reloaded {
+            tools: 1,
+            skills: 0,
+            changes: vec![],
+        }),
+    );
+    assert!(rig.server.wants_lines());
 }
 
 #[test]

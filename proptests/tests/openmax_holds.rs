@@ -436,3 +436,202 @@ fn extras_have_a_softer_form_for_other_hosts() {
     };
     assert!(matches!(Openmax::soften(&extra), Some((Level::Info, text)) if text.ends_with("a; b")));
 }
+
+#[test]
+fn two_messages_of_one_request_are_two_runs_of_tokens() {
+    let (mut rig, _) = in_turn();
+    let started = || What::MessageStarted {
+        message: MessageId(1),
+        request: None,
+        provider_id: None,
+        model: None,
+        usage: None,
+    };
+    for text in ["one", "two"] {
+        rig.event(started());
+        rig.delta(Kind::Text, text);
+        rig.event(message_ended(text, Stop::End, true));
+    }
+    rig.event(complete());
+    assert_eq!(
+        rig.labels(),
+        ["token*", "message_done", "token*", "usage", "message_done"]
+    );
+}
+
+#[test]
+fn a_made_up_budget_knows_the_last_usage() {
+    let (mut rig, _) = in_turn();
+    let usage = Usage {
+        input: Some(5_000),
+        ..Usage::default()
+    };
+    rig.event(What::RequestEnded {
+        request: RequestId(1),
+        outcome: RequestOutcome::Complete {
+            finish: "stop".into(),
+        },
+        model: model(),
+        usage: Some(usage),
+        cost: Cost::NotSaid,
+        api_us: 1,
+    });
+    rig.lines();
+    rig.event(What::StepEnded { step: StepId(1) });
+    rig.event(What::StepStarted {
+        step: StepId(2),
+        number: 2,
+    });
+    rig.event(What::RequestStarted {
+        request: RequestId(2),
+        attempt: 1,
+    });
+    assert_eq!(
+        bare(&mut rig),
+        [r#"{"budget","used_tokens":5000,"context_tokens":32768}"#]
+    );
+}
+
+#[test]
+fn om_08_only_the_change_behind_a_reload_belongs_to_it() {
+    let mut rig = Rig::opened();
+    rig.host(r#"{"cmd":"reload"}"#);
+    let call = rig.call();
+    rig.reply(
+        call.id,
+        Ok(Answer::Reloaded {
+            tools: 2,
+            skills: 0,
+            changes: vec![],
+        }),
+    );
+    rig.event(What::Settled);
+    rig.event(What::Changed(Box::new(SessionInfo {
+        tools: vec!["z".into()],
+        ..info()
+    })));
+    assert_eq!(rig.labels(), ["refrozen", "refrozen"]);
+}
+
+#[test]
+fn l8_a_prompt_ends_once() {
+    let (mut rig, prompt) = in_turn();
+    let end = || End::Finished {
+        finish: Some("stop".into()),
+    };
+    rig.event(turn_ended(end(), true));
+    for _ in 0..3 {
+        rig.event(What::PromptEnded { prompt, end: end() });
+    }
+    assert_eq!(rig.lines(), [""; 0], "held, however often it is said");
+    rig.event(What::PromptEnded {
+        prompt: PromptId(99),
+        end: end(),
+    });
+    rig.event(What::Settled);
+    rig.event(What::PromptEnded { prompt, end: end() });
+    assert_eq!(rig.labels(), ["done(stop)"]);
+}
+
+#[test]
+fn only_the_output_of_the_local_prompt_is_shown() {
+    let mut rig = Rig::opened();
+    rig.user("/help");
+    let call = rig.call();
+    let Command::Prompt(prompt) = &call.command else {
+        panic!()
+    };
+    rig.reply(call.id, Ok(Answer::Admitted(Admitted::Local)));
+    let of = |prompt, role, text| {
+        let message = message(role, Origin::Extension("help".into()), text);
+        What::Message(std::sync::Arc::new(Message {
+            prompt,
+            ..(*message).clone()
+        }))
+    };
+    rig.event(of(Some(prompt.id), Role::User, "/help"));
+    rig.event(of(Some(PromptId(99)), Role::Note, "another's"));
+    rig.event(of(Some(prompt.id), Role::Note, "Help."));
+    rig.event(What::PromptEnded {
+        prompt: prompt.id,
+        end: End::Local,
+    });
+    assert_eq!(
+        bare(&mut rig),
+        [
+            r#"{"token","text":"Help."}"#,
+            r#"{"message_done","text":"Help."}"#,
+            r#"{"done","stop_reason":"stop"}"#
+        ]
+    );
+}
+
+#[test]
+fn empty_and_unshown_deltas_have_no_line() {
+    let (mut rig, _) = in_turn();
+    rig.delta(Kind::Text, "");
+    rig.delta(Kind::Thinking, "");
+    for kind in [Kind::Signature, Kind::Input, Kind::Opaque] {
+        rig.delta(kind, "x");
+    }
+    assert_eq!(rig.lines(), [""; 0]);
+}
+
+#[test]
+fn an_agent_that_closes_answers_the_prompts_that_wait() {
+    let mut rig = Rig::opened();
+    rig.host(r#"{"cmd":"reload"}"#);
+    rig.user("one");
+    rig.host("nonsense");
+    rig.event(What::Closed {
+        why: CloseWhy::Drained,
+    });
+    assert_eq!(rig.labels(), ["protocol_error", "done(refused)"]);
+}
+
+#[test]
+fn joined_deltas_are_limited() {
+    let (mut rig, _) = in_turn_with(ServerConfig {
+        coalesce_us: 25_000,
+        ..config()
+    });
+    let text = "x".repeat(20_000);
+    for _ in 0..8 {
+        rig.delta(Kind::Text, &text);
+    }
+    let lines = rig.lines();
+    assert!(lines.len() >= 3, "the first, and two that were full");
+    assert!(lines.iter().all(|line| line.len() < 70_000));
+    rig.delta(Kind::Text, &"y".repeat(100_000));
+    assert_eq!(
+        rig.lines().len(),
+        2,
+        "a long one goes at once, behind what waits"
+    );
+}
+
+/// Speed: once warm, two buffers go round between the Server and its embedder.
+#[test]
+fn a_token_needs_no_new_buffer() {
+    let (mut rig, _) = in_turn();
+    let mut lines = Vec::new();
+    let mut seen = std::collections::BTreeSet::new();
+    for round in 0..1_000 {
+        let delta = DeltaRef {
+            at: rig.now,
+            run: RunId::MAIN,
+            message: MessageId(1),
+            block: 0,
+            kind: Kind::Text,
+            text: "a token of usual length",
+        };
+        lines.clear();
+        rig.server.handle_delta(&delta);
+        assert!(rig.server.poll_output(&mut lines).is_none());
+        assert!(lines.ends_with(b"a token of usual length\"}\n"));
+        if round > 10 {
+            seen.insert(lines.as_ptr());
+        }
+    }
+    assert!(seen.len() <= 2, "{seen:?}");
+}

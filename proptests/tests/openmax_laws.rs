@@ -207,7 +207,7 @@ proptest! {
     fn l1_l2_l5_the_same_however_cut_and_drained(
         steps in prop::collection::vec(step(), 0..60),
         coalesce_us in prop::sample::select(vec![0, 25_000]),
-        every in 0..6usize,
+        every in prop_oneof![0..6usize, Just(ONE_POLL)],
         size in 1..9usize,
     ) {
         let mut rig = Rig::new(ServerConfig { coalesce_us, ..config() });

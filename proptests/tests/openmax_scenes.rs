@@ -685,7 +685,7 @@ fn l1_l2_l5_scenes_are_the_same_however_they_are_cut_and_drained() {
         let mut player = Player::new();
         player.play(events);
         let whole = player.rig.again(|bytes| vec![bytes.to_vec()], 1);
-        for every in [0, 2, 7] {
+        for every in [0, 2, 7, ONE_POLL] {
             assert_eq!(
                 player.rig.again(|bytes| vec![bytes.to_vec()], every),
                 whole,

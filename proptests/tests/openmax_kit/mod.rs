@@ -21,6 +21,9 @@ use turnwire::protocol::openmax::{Extra, Openmax, ServerConfig};
 use turnwire::protocol::{Protocol, Server, ServerOutput};
 use turnwire::vocab::*;
 
+/// See [`Rig::again`].
+pub const ONE_POLL: usize = usize::MAX;
+
 pub const SEED: [u8; 32] = [7; 32];
 
 pub fn config() -> ServerConfig {
@@ -141,23 +144,27 @@ impl Rig {
     }
 
     pub fn drain(&mut self) {
-        loop {
-            let mut lines = Vec::new();
-            let output = self.server.poll_output(&mut lines);
-            if !lines.is_empty() {
-                if let Some(Out::Lines(last)) = self.out.last_mut() {
-                    last.append(&mut lines);
-                } else {
-                    self.out.push(Out::Lines(lines));
-                }
+        while self.poll() {}
+    }
+
+    /// Takes one output and what stands before it.
+    fn poll(&mut self) -> bool {
+        let mut lines = Vec::new();
+        let output = self.server.poll_output(&mut lines);
+        if !lines.is_empty() {
+            if let Some(Out::Lines(last)) = self.out.last_mut() {
+                last.append(&mut lines);
+            } else {
+                self.out.push(Out::Lines(lines));
             }
-            let Some(output) = output else { break };
-            self.out.push(Out::Output(output));
         }
+        let more = output.is_some();
+        self.out.extend(output.map(Out::Output));
+        more
     }
 
     /// The same inputs to a fresh Server: `cut` gives the host's bytes another shape, and it is drained after every
-    /// `every`-th input only (0: at the end).
+    /// `every`-th input only (0: at the end; [`ONE_POLL`]: one output after each input, the rest at the end).
     pub fn again(&self, cut: impl Fn(&[u8]) -> Vec<Vec<u8>>, every: usize) -> Vec<Out> {
         let mut rig = Rig::new(self.config.clone());
         for (index, told) in self.told.iter().enumerate() {
@@ -167,7 +174,9 @@ impl Rig {
                     .for_each(|piece| rig.put(&Told::Bytes(piece))),
                 other => rig.put(other),
             }
-            if every > 0 && index % every == 0 {
+            if every == ONE_POLL {
+                rig.poll();
+            } else if every > 0 && index % every == 0 {
                 rig.drain();
             }
         }

@@ -156,14 +156,10 @@ impl Approvals {
         Some(approval.ask)
     }
 
-    /// Marks every open approval as answered and gives their questions, oldest first.
-    pub(super) fn answer_all(&mut self) -> Vec<AskId> {
-        let open = self.open.iter_mut().filter(|approval| !approval.answered);
-        open.map(|approval| {
-            approval.answered = true;
-            approval.ask
-        })
-        .collect()
+    /// The questions that the host hasn't answered, oldest first.
+    pub(super) fn unanswered(&self) -> impl Iterator<Item = AskId> {
+        let open = self.open.iter().filter(|approval| !approval.answered);
+        open.map(|approval| approval.ask)
     }
 
     /// Takes a closed question out and gives its id.
@@ -276,7 +272,7 @@ mod tests {
         assert_eq!(approvals.answer("nothing"), None);
         assert_eq!(approvals.answer(&one), Some(AskId(5)));
         assert_eq!(approvals.answer(&one), None);
-        assert_eq!(approvals.answer_all(), [AskId(6)]);
+        assert_eq!(approvals.unanswered().collect::<Vec<_>>(), [AskId(6)]);
         assert_eq!(approvals.close(AskId(5)), Some(one));
         assert_eq!(approvals.close(AskId(5)), None);
         assert_eq!(approvals.close(AskId(6)), Some(two));

@@ -118,8 +118,8 @@ impl Face {
     fn turn_event(&mut self, what: &What, out: &mut Outbox<Openmax>) {
         let turns = &mut self.turns;
         match what {
-            What::StepStarted { .. } => turns.step_started(out),
-            What::StepEnded { .. } => turns.write_reply(out),
+            What::StepStarted { .. } => turns.step_started(),
+            What::StepEnded { .. } | What::MessageStarted { .. } => turns.write_reply(out),
             What::RequestStarted { .. } => turns.request_started(out),
             What::RequestEnded { outcome, usage, .. } => {
                 turns.request_ended(outcome, usage.as_ref(), out)
@@ -222,7 +222,6 @@ impl Face {
             | What::Queued { .. }
             | What::PromptApplied { .. }
             | What::RetryEnded { .. }
-            | What::MessageStarted { .. }
             | What::BlockStarted { .. }
             | What::Delta { .. }
             | What::BlockEnded { .. }
@@ -350,10 +349,9 @@ impl Face {
                 out,
             );
         }
-        let wire = String::from(self.approvals.open(ask));
-        self.turns.printer.event(&request(&wire, permission), out);
+        let line = request(self.approvals.open(ask), permission);
+        self.turns.printer.event(&line, out);
         if self.is_closing() {
-            self.approvals.answer(&wire);
             answer(ask, Err(ReplyFault::HostGone), out);
         }
     }

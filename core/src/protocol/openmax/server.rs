@@ -336,7 +336,7 @@ impl Face {
     /// `quit` or the end of input: open questions are declined, the running turn goes on to its end (OM-09).
     fn close(&mut self, out: &mut Outbox<Openmax>) {
         self.input = Input::Closing;
-        for ask in self.approvals.answer_all() {
+        for ask in self.approvals.unanswered() {
             out.call(Command::Reply {
                 ask,
                 reply: Err(ReplyFault::HostGone),

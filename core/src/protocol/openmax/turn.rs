@@ -271,7 +271,6 @@ impl Turns {
             ..Step::default()
         };
         self.attempt = Attempt::default();
-        self.pending = false;
         if self.own.is_none() {
             out.diagnostic(
                 "a turn that the host didn't ask for runs; openmax has no lines for it".into(),
@@ -283,8 +282,7 @@ impl Turns {
         self.pending = pending.background || pending.resumes;
     }
 
-    pub(super) fn step_started(&mut self, out: &mut Outbox<Openmax>) {
-        self.write_reply(out);
+    pub(super) fn step_started(&mut self) {
         self.step = Step {
             begun: true,
             text: self.step.text,
@@ -327,7 +325,6 @@ impl Turns {
         kept: bool,
         out: &mut Outbox<Openmax>,
     ) {
-        self.printer.flush(out);
         let whole = kept && !matches!(stop, Stop::Failed | Stop::Detached);
         if whole {
             self.write_reply(out);
@@ -575,8 +572,6 @@ impl Turns {
 
     /// The agent is closed. A prompt that it never ended ends here (OM-24).
     pub(super) fn closed(&mut self, why: &CloseWhy, out: &mut Outbox<Openmax>) {
-        self.settle_empty(out);
-        self.printer.flush(out);
         self.release(out);
         if self.own.is_some() {
             let end = match why {
