@@ -635,3 +635,37 @@ fn a_token_needs_no_new_buffer() {
     }
     assert!(seen.len() <= 2, "{seen:?}");
 }
+
+#[test]
+fn l2_an_output_comes_before_lines_that_were_written_after_it() {
+    let mut rig = Rig::opened();
+    let now = rig.now;
+    let place = turnwire::frame::Place { line: 1, offset: 0 };
+    let line = |bytes| turnwire::frame::Split {
+        place,
+        what: turnwire::frame::SplitKind::Line(bytes),
+    };
+    rig.server.handle_line(line(b"bad"), now);
+    rig.server.handle_line(line(br#"{"cmd":"cancel"}"#), now);
+    rig.server.handle_line(line(b"bad"), now);
+    rig.server.handle_signal(Signal::Terminate, now);
+    let poll = |server: &mut turnwire::protocol::Server<Openmax>| {
+        let mut lines = Vec::new();
+        let call = matches!(server.poll_output(&mut lines), Some(ServerOutput::Call(_)));
+        (call, lines.iter().filter(|byte| **byte == b'\n').count())
+    };
+    assert_eq!(poll(&mut rig.server), (true, 1));
+    assert_eq!(poll(&mut rig.server), (true, 1));
+    let extra = Extra::Refrozen {
+        tools: 1,
+        skills: 0,
+        changes: vec![],
+    };
+    rig.server.handle_extra(extra, now);
+    assert_eq!(
+        poll(&mut rig.server),
+        (true, 0),
+        "the close was said before the line"
+    );
+    assert_eq!(poll(&mut rig.server), (false, 1));
+}
