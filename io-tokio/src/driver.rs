@@ -297,6 +297,7 @@ impl<P: Protocol, A: Agent> Driver<P, A> {
                 let mut outcome = Ok(());
                 let settled = part.decode(&mut decoder, now, &mut |chunk| {
                     if outcome.is_ok() && self.effects.is_live(request) {
+                        let chunk = self.effects.without_key(chunk);
                         outcome = give(&mut self.agent, Input::Model { request, chunk }, now)
                             .and_then(|()| self.drain());
                     }
@@ -318,7 +319,11 @@ impl<P: Protocol, A: Agent> Driver<P, A> {
 
     /// Nothing more is said or done: the rest is written, and what still runs is ended.
     async fn finish(mut self) -> Result<u8, Error> {
-        self.effects.end().await;
+        tokio::select! {
+            () = self.effects.end() => {}
+            // What didn't end in time is killed as it is dropped.
+            signal = self.signals.next() => return Ok(exit_code(signal)),
+        }
         if self.signalled {
             let flush = tokio::time::timeout(LAST_WORDS, self.output.flush());
             tokio::select! {

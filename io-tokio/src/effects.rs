@@ -110,6 +110,11 @@ impl Effects {
         }
     }
 
+    /// A chunk of a model, fit to be shown: see [`Backend::without_key`].
+    pub(crate) fn without_key<'a>(&self, chunk: ModelChunk<'a>) -> ModelChunk<'a> {
+        self.world.backend.without_key(chunk)
+    }
+
     /// A settlement that needed no task.
     pub(crate) fn ready(&mut self) -> Option<Input<'static>> {
         self.ready.pop_front()

@@ -21,11 +21,13 @@ mod gone;
 mod input;
 mod model;
 mod output;
+mod secret;
 mod signals;
 pub mod tools;
 mod world;
 
 pub use driver::{Answer, Host, serve};
 pub use error::Error;
-pub use model::{Backend, HttpProvider, Secret};
+pub use model::{Backend, HttpProvider};
+pub use secret::Secret;
 pub use world::{Durable, Forget, World, WriteJob};

@@ -1,7 +1,6 @@
 //! Model backends: where a request's bytes come from. What comes back is bytes
 //! too; the pure decoder in `core` reads them, whoever sent them.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,27 +9,7 @@ use turnwire::model::script::{Script, ScriptEnd, ScriptReply};
 use turnwire::model::{Api, ReplyDecoder, ReplyHead, ReplyLimits, RequestOptions, lost, unreached};
 use turnwire::vocab::{ModelChunk, Now};
 
-/// A secret that never shows itself in logs, errors or debug output.
-#[derive(Clone)]
-pub struct Secret(Arc<str>);
-
-impl Secret {
-    /// Wraps a secret.
-    pub fn new(value: &str) -> Self {
-        Secret(value.into())
-    }
-
-    /// The secret itself, for the one header that needs it.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(…)")
-    }
-}
+use crate::secret::Secret;
 
 /// A model provider reached over HTTP.
 #[derive(Clone, Debug)]
@@ -58,6 +37,23 @@ pub enum Backend {
     Http(Box<HttpProvider>),
     /// To a script in this process; its bytes run through the same decoders.
     Scripted(Arc<Script>),
+}
+
+impl Backend {
+    /// A chunk whose text for people doesn't hold the key, whatever the provider sent back.
+    pub(crate) fn without_key<'a>(&self, mut chunk: ModelChunk<'a>) -> ModelChunk<'a> {
+        let key = match self {
+            #[cfg(feature = "http")]
+            Backend::Http(provider) => provider.key.as_ref(),
+            Backend::Scripted(_) => None,
+        };
+        if let ModelChunk::Failed { failure, .. } = &mut chunk
+            && let Some(shown) = key.and_then(|key: &Secret| key.hidden_in(&failure.text))
+        {
+            failure.text = shown.into();
+        }
+        chunk
+    }
 }
 
 /// What a request's task tells the loop.
@@ -301,12 +297,6 @@ pub(crate) mod http {
     #[cfg(test)]
     mod tests {
         use super::*;
-
-        #[test]
-        fn a_key_never_shows_in_debug_output() {
-            let shown = format!("{:?}", Secret::new("sk-123"));
-            assert!(!shown.contains("sk-123"), "{shown}");
-        }
 
         #[test]
         fn a_key_that_no_header_can_carry_is_refused_without_showing_it() {
