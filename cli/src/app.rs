@@ -5,6 +5,7 @@ use clap::Parser;
 use crate::args::{Args, Command, ProtocolName, ServeArgs};
 use crate::folders::Folders;
 use crate::say::{self, Stop};
+use crate::settings::Model;
 use crate::start::Start;
 
 /// Runs the program; the result is its exit code.
@@ -19,6 +20,9 @@ pub fn run() -> u8 {
 fn serve(args: &ServeArgs) -> Result<u8, Stop> {
     let start = Start::prepare(args, Folders::find(), &|name| std::env::var_os(name))?;
     let _logs = crate::logs::start(&start.settings.log)?;
+    if matches!(&start.settings.model, Model::Http(provider) if provider.key.is_some()) {
+        crate::guard::close_to_others();
+    }
     for note in &start.notes {
         say::line(note);
     }

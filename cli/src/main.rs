@@ -6,6 +6,7 @@
 mod app;
 mod args;
 mod folders;
+mod guard;
 mod logs;
 mod say;
 mod session;

@@ -521,3 +521,30 @@ fn a_redirect_takes_no_key_to_another_server() {
         }
     }
 }
+
+#[test]
+fn a_key_that_a_provider_sends_back_isnt_shown() {
+    let body = format!("{{\"error\":{{\"message\":\"Incorrect API key provided: {KEY}.\"}}}}");
+    let unauthorized = Reply::failure("401 Unauthorized", &body);
+    let inside = Reply::stream()
+        .bytes(format!("data: {body}\n\n"))
+        .bytes(openai::DONE);
+    let busy = Reply::failure("503 Service Unavailable", &body);
+    let provider = Provider::start([unauthorized, inside, busy, openai::says("Fine.")]);
+    let home = Home::new();
+    let mut program = Setup::openai(&home, &provider)
+        .key("TEST_KEY")
+        .args(&["--log", "trace"])
+        .start();
+    // That no line holds the key is checked for every line, and at the end for stderr.
+    let lines = program.turn("go");
+    let message = of(&lines, "error")[0]["message"].as_str().unwrap();
+    assert!(
+        message.contains("Incorrect API key provided: "),
+        "{message}"
+    );
+    program.turn("again");
+    program.turn("and again");
+    program.close_input();
+    program.wait();
+}

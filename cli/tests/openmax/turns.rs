@@ -331,6 +331,61 @@ fn om_23_the_providers_word_is_passed_on_and_so_is_the_step_limit() {
 }
 
 #[test]
+fn om_08_reload_is_answered_by_refrozen() {
+    let home = Home::new();
+    let ended = Setup::serve(&home).run("{\"cmd\":\"reload\"}\n");
+    assert_eq!(ended.types(), ["hello", "refrozen"]);
+    let receipt = ended.of("refrozen")[0];
+    assert!(
+        receipt["tools"].as_u64().unwrap() >= 6 && receipt["skills"] == 0,
+        "{receipt}"
+    );
+    assert_eq!(receipt["changes"], json!([]));
+}
+
+#[test]
+fn a_trusted_projects_file_sets_up_the_session() {
+    let home = Home::new();
+    let provider = Provider::start([openai::says("From the file.")]);
+    home.settings("[session]\nmax_steps = 1\napproval = \"readonly\"\n");
+    home.write(
+        "turnwire.toml",
+        &format!(
+            "[model]\napi = \"openai\"\nbase_url = \"{}/v1\"\nname = \"m-file\"\nmax_output = 512\n",
+            provider.url()
+        ),
+    );
+    let mut program = Setup::serve(&home).args(&["--trust-project"]).start();
+    assert_eq!(joined(&program.turn("go"), "token"), "From the file.");
+    let body = provider.request(1).json();
+    assert_eq!(body["model"], "m-file");
+    assert!(body.to_string().contains("512"), "{body}");
+    program.close_input();
+    let ended = program.wait();
+    assert!(ended.stderr.contains("trusted project"), "{}", ended.stderr);
+    // Changed since, it has to be trusted again.
+    home.write(
+        "turnwire.toml",
+        "[model]\napi = \"openai\"\nname = \"m\"\nbase_url = \"http://127.0.0.1:9\"\n",
+    );
+    let ended = Setup::serve(&home).args(&["--api", "openai"]).run("");
+    // Without the file there is no name of a model, which is an error of its own.
+    assert_eq!((ended.code, ended.lines.len()), (Some(2), 0));
+    let ended = Setup::serve(&home)
+        .args(&[
+            "--api",
+            "openai",
+            "--model",
+            "m",
+            "--base-url",
+            "http://127.0.0.1:9",
+        ])
+        .run("");
+    assert_eq!((ended.code, ended.lines.len()), (Some(3), 0));
+    assert!(ended.stderr.contains("has changed"), "{}", ended.stderr);
+}
+
+#[test]
 fn a_plain_json_reply_is_a_reply() {
     let home = Home::new();
     let body = json!({
