@@ -472,7 +472,13 @@ impl Program {
             self.story()
         );
         let status = self.status.expect("its end");
-        let left = survivors(&self.project);
+        // What was killed needs a moment to go.
+        let mut left = survivors(&self.project);
+        let exited = Instant::now();
+        while !left.is_empty() && exited.elapsed() < Duration::from_secs(2) {
+            std::thread::sleep(Duration::from_millis(10));
+            left = survivors(&self.project);
+        }
         assert!(left.is_empty(), "left behind: {left:?}; {}", self.story());
         // The pipe is closed by now, so the thread has read it all, or will at once.
         std::thread::sleep(Duration::from_millis(20));
