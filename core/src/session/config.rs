@@ -308,7 +308,7 @@ impl Default for Gates {
 pub enum StoreFailure {
     /// The turn goes on, its end stands.
     GoOn,
-    /// The turn ends `Failed`.
+    /// A turn whose prompt couldn't be stored ends `Failed`, and so does one that had finished.
     Fail,
 }
 

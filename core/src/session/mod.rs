@@ -57,10 +57,10 @@ use queue::{out::Out, prompts::Prompts};
 use timers::{First, Name, Timer};
 
 use crate::vocab::{
-    Agent, AskId, Block, CallId, CheckpointId, CommandId, Due, Effect, EffectBody, Failure,
-    FailureKind, HookId, HookSpec, Input, Level, Message, MessageId, Misuse, ModelRef,
-    ModelRequest, Now, Origin, Output, PromptId, Role, RunId, SessionInfo, Signal, Text, ToolInput,
-    ToolSpec, What, WriteBody, WriteId,
+    Agent, AskId, Block, CallId, CommandId, Due, Effect, EffectBody, Failure, FailureKind, HookId,
+    HookSpec, Input, Level, Message, MessageId, Misuse, ModelRef, ModelRequest, Now, Origin,
+    Output, PromptId, Role, RunId, SessionInfo, Signal, Text, ToolInput, ToolSpec, What, WriteBody,
+    WriteId,
 };
 
 /// Marks the hook timer of a question to the host, so that its number isn't taken for a hook's.
@@ -107,8 +107,6 @@ pub struct Session {
     visible: Arc<[ToolSpec]>,
     /// Running calls that want to reach a host of the network, one each.
     network: Vec<(CallId, Text)>,
-    /// The checkpoint that is being made.
-    checkpoint: Option<CheckpointId>,
 }
 
 impl Session {
@@ -162,7 +160,6 @@ impl Session {
             tools: Vec::new(),
             visible: Arc::from(Vec::new()),
             network: Vec::new(),
-            checkpoint: None,
         };
         for message in history {
             for block in &message.content {

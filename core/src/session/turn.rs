@@ -486,10 +486,11 @@ impl Session {
             (Gate::Refusal { .. }, Err(_), _) => {
                 self.finish_turn(turn, End::Unverified, QueueFate::Run)
             }
-            (Gate::End { fate, .. }, _, Some(failure)) => {
+            // Only a success can turn out to be none: a cancelled turn stays cancelled (S-17).
+            (Gate::End { end, fate, .. }, _, Some(failure)) if end.is_finished() => {
                 self.end_turn(turn, End::Failed(failure), fate)
             }
-            (Gate::End { end, fate, .. }, _, None) => self.end_turn(turn, end, fate),
+            (Gate::End { end, fate, .. }, _, _) => self.end_turn(turn, end, fate),
         }
     }
 

@@ -374,9 +374,9 @@ pub enum What {
         hook: Text,
         /// What it said.
         reason: Text,
-        /// Refusals honoured in this turn so far, from 1.
+        /// Refusals honoured in this turn before this one (OM-30).
         continuation: u32,
-        /// How many more there may be.
+        /// How many could still be honoured, this one among them.
         left: u32,
     },
     /// A remark; never terminal.

@@ -151,7 +151,7 @@ impl Session {
             State::PostHook { ended, .. } => self.outcome_stands(batch, at, ended),
             other @ (State::Waiting
             | State::Hooked(_)
-            | State::Snapshot
+            | State::Snapshot(_)
             | State::AskWaiting
             | State::Asking { .. }
             | State::Running { .. }

@@ -121,12 +121,11 @@ impl Session {
             && !tool.snapshotted
             && spec.side_effect == SideEffect::Write
         {
-            tool.snapshotted = true;
-            tool.state = State::Snapshot;
-            let call = tool.call;
             let checkpoint = CheckpointId(self.ids.checkpoint());
+            tool.snapshotted = true;
+            tool.state = State::Snapshot(checkpoint);
+            let call = tool.call;
             self.effects.snapshots.issue(call.0);
-            self.checkpoint = Some(checkpoint);
             return self.out.effect(Effect::Snapshot { call, checkpoint });
         }
         match self.rule_on(tool, &spec) {

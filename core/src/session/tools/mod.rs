@@ -16,8 +16,9 @@ use super::{
 };
 use crate::session::config::ToolEndOrder;
 use crate::vocab::{
-    AskId, Block, CallId, CancelWhy, End, Failure, FailureKind, HookFacts, MessageId, QueueFate,
-    RawJson, Show, SideEffect, Text, ToolCause, ToolInput, ToolOutcome, ToolSpec, TurnAnswer, What,
+    AskId, Block, CallId, CancelWhy, CheckpointId, End, Failure, FailureKind, HookFacts, MessageId,
+    QueueFate, RawJson, Show, SideEffect, Text, ToolCause, ToolInput, ToolOutcome, ToolSpec,
+    TurnAnswer, What,
 };
 
 pub(super) use run::{Stop, skipped_result};
@@ -87,7 +88,7 @@ pub(super) enum State {
     /// The pre-tool hooks judge it.
     Hooked(Chain),
     /// Its files are being saved.
-    Snapshot,
+    Snapshot(CheckpointId),
     /// It has to be asked about when fewer permissions are open.
     AskWaiting,
     /// The host is asked, perhaps a hook beside it.
@@ -145,7 +146,7 @@ impl Tool {
     fn is_under_way(&self) -> bool {
         match &self.state {
             State::Hooked(_)
-            | State::Snapshot
+            | State::Snapshot(_)
             | State::AskWaiting
             | State::Asking { .. }
             | State::Running { .. }
@@ -215,7 +216,7 @@ impl Batch {
             State::Running { deadline_us, .. } => Some((tool.call, *deadline_us)),
             State::Waiting
             | State::Hooked(_)
-            | State::Snapshot
+            | State::Snapshot(_)
             | State::AskWaiting
             | State::Asking { .. }
             | State::PostHook { .. }
@@ -237,7 +238,7 @@ impl Batch {
             Some(
                 State::Waiting
                 | State::Hooked(_)
-                | State::Snapshot
+                | State::Snapshot(_)
                 | State::AskWaiting
                 | State::Asking { .. }
                 | State::Running { .. }
@@ -365,7 +366,7 @@ impl Session {
                 State::Said => {}
                 State::Waiting
                 | State::Hooked(_)
-                | State::Snapshot
+                | State::Snapshot(_)
                 | State::AskWaiting
                 | State::Asking { .. }
                 | State::Running { .. }
@@ -401,7 +402,7 @@ impl Session {
             }
             other @ (State::Waiting
             | State::Hooked(_)
-            | State::Snapshot
+            | State::Snapshot(_)
             | State::AskWaiting
             | State::Asking { .. }
             | State::Running { .. }

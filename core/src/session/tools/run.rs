@@ -155,9 +155,8 @@ impl Session {
             }),
             ToolUpdate::Snapshotted { files, .. } => self.with_tools(|session, _, batch| {
                 let Some(at) = batch.find(call) else { return };
-                if let (Some(State::Snapshot), Some(checkpoint)) =
-                    (batch.state_mut(at), session.checkpoint.take())
-                {
+                if let Some(State::Snapshot(checkpoint)) = batch.state_mut(at) {
+                    let checkpoint = *checkpoint;
                     session.say(What::Checkpoint {
                         checkpoint,
                         call,
@@ -327,7 +326,7 @@ impl Session {
                 State::Hooked(chain) | State::PostHook { chain, .. } => chain,
                 State::Asking { hooks } => hooks,
                 State::Waiting
-                | State::Snapshot
+                | State::Snapshot(_)
                 | State::AskWaiting
                 | State::Running { .. }
                 | State::Done(_)
@@ -343,7 +342,7 @@ impl Session {
         }
         for at in 0..batch.calls.len() {
             if let Some(tool) = batch.calls.get(at)
-                && let State::Snapshot = tool.state
+                && let State::Snapshot(_) = tool.state
             {
                 // It is left to finish, and absorbed.
                 self.effects.snapshots.stop(tool.call.0);
@@ -370,7 +369,7 @@ impl Session {
                 });
             }
             State::Hooked(_)
-            | State::Snapshot
+            | State::Snapshot(_)
             | State::AskWaiting
             | State::Asking { .. }
             | State::Running { .. } => {
