@@ -17,7 +17,7 @@ use proptest::{
 };
 use turnwire::vocab::{Now, laws::Scope};
 use turnwire_proptests::{
-    script::{Action, Ending, finish, play, scripts},
+    script::{Action, Ending, Mix, finish, play, scripts},
     world::World,
 };
 
@@ -47,7 +47,7 @@ proptest! {
     #![proptest_config(Config { failure_persistence: None, ..Config::default() })]
 
     #[test]
-    fn an_agent_without_a_bug_passes(script in scripts(40), ending in endings(), drain: bool) {
+    fn an_agent_without_a_bug_passes(script in scripts(Mix::ALL, 40), ending in endings(), drain: bool) {
         prop_assert_eq!(problems(Bug::None, &script, ending, drain), Vec::<String>::new());
     }
 }
@@ -56,7 +56,7 @@ proptest! {
 fn law_found(bug: Bug) -> String {
     let mut runner = TestRunner::deterministic();
     for _ in 0..400 {
-        let script = scripts(40)
+        let script = scripts(Mix::ALL, 40)
             .new_tree(&mut runner)
             .expect("a script")
             .current();

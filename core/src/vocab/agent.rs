@@ -287,11 +287,12 @@ pub enum Effect {
         /// The call.
         call: CallId,
     },
-    /// Give a call up. It still settles.
+    /// Give a call up, or the snapshot before it. It still settles.
     StopTool(CallId),
     /// Make a job of a call, if it can be one.
     DetachTool(CallId),
-    /// Put the files aside that a call may change. Settled by [`ToolUpdate::Snapshotted`].
+    /// Put the files aside that a call may change. Settled by [`ToolUpdate::Snapshotted`], or, if it
+    /// fails, by [`ToolUpdate::Done`].
     Snapshot {
         /// The call.
         call: CallId,

@@ -178,6 +178,23 @@ impl From<&Output<'_>> for Said {
     }
 }
 
+impl core::fmt::Display for Said {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Said::Event(event) if event.run == RunId::MAIN => write!(f, "{:?}", event.what),
+            Said::Event(event) => write!(f, "{:?}: {:?}", event.run, event.what),
+            Said::Delta {
+                message,
+                block,
+                kind,
+                text,
+                ..
+            } => write!(f, "{kind:?} {message:?} {block}: {text:?}"),
+            Said::Effect(_, effect) => write!(f, "!{effect:?}"),
+        }
+    }
+}
+
 impl Said {
     /// What the event says, if it is one of the outermost agent.
     pub fn what(&self) -> Option<&What> {

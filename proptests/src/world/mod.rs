@@ -30,6 +30,8 @@ pub struct World<A> {
     pub given: Vec<(Given, Now)>,
     /// Everything that came out.
     pub said: Vec<Said>,
+    /// How much had come out before each input.
+    marks: Vec<usize>,
     /// The state, as the events tell it.
     pub mirror: Mirror,
     /// Effects that were started and not settled.
@@ -69,6 +71,7 @@ impl<A: Agent> World<A> {
             now,
             given: Vec::new(),
             said: Vec::new(),
+            marks: Vec::new(),
             mirror: Mirror::new(),
             work: BTreeMap::new(),
             jobs: BTreeMap::new(),
@@ -154,6 +157,7 @@ impl<A: Agent> World<A> {
         }
         self.checker.input(&given.input());
         self.given.push((given.clone(), self.now));
+        self.marks.push(self.said.len());
         if let Err(misuse) = self.agent.handle(given.input(), self.now) {
             self.faults.push(format!("S-04: {misuse} for {given:?}"));
         }
@@ -250,6 +254,24 @@ impl<A: Agent> World<A> {
         self.checker.quiet();
         self.check_bodies(from);
         self.check_waiting();
+    }
+
+    /// What happened, a line each: `>` goes in, `<` comes out.
+    pub fn transcript(&self) -> String {
+        let mut text = String::new();
+        let mut said = 0;
+        let mut out = |text: &mut String, until: usize| {
+            for (n, line) in self.said.iter().enumerate().take(until).skip(said) {
+                text.push_str(&format!("  < {} {line}\n", n + 1));
+            }
+            said = until;
+        };
+        for ((given, now), mark) in self.given.iter().zip(&self.marks) {
+            out(&mut text, *mark);
+            text.push_str(&format!("> @{} {given:?}\n", now.mono_us));
+        }
+        out(&mut text, self.said.len());
+        text
     }
 
     /// Everything wrong so far, the checker's findings too.

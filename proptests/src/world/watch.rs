@@ -107,7 +107,10 @@ impl<A: Agent> World<A> {
             Effect::OpenSession(command) => EffectId::Open(*command),
             Effect::Reload(command) => EffectId::Reload(*command),
             Effect::StopModel(request) => return self.stop(EffectId::Model(*request)),
-            Effect::StopTool(call) => return self.stop(EffectId::Tool(*call)),
+            Effect::StopTool(call) => {
+                self.stop(EffectId::Tool(*call));
+                return self.stop(EffectId::Snapshot(*call));
+            }
             Effect::StopHook(hook) => return self.stop(EffectId::Hook(*hook)),
             Effect::StopRun(run) => return self.stop(EffectId::Run(*run)),
             Effect::StopShell(command) => return self.stop(EffectId::Shell(*command)),
@@ -244,7 +247,7 @@ impl<A: Agent> World<A> {
                     let (sent, folded) = (shape(request.messages), shape(self.mirror.history()));
                     if sent != folded {
                         faults.push(format!(
-                            "the request holds {sent:#?}, the mirror {folded:#?}"
+                            "S-31: the request holds {sent:?}, the mirror {folded:?}"
                         ));
                     }
                 }
@@ -306,13 +309,22 @@ pub fn pairing(messages: &[Arc<Message>]) -> Result<(), String> {
 }
 
 /// A history without what an agent and a mirror may name differently: ids, times, names of providers.
+/// A message without content says nothing to a model, and is left out; so is how exactly a
+/// model is told that a call didn't run.
 pub fn shape(messages: &[Arc<Message>]) -> Vec<(String, Vec<CallId>, String)> {
     let role = |role: &Role| match role {
         Role::Tool { call, error, .. } => format!("tool {call:?} {error}"),
         other => format!("{other:?}"),
     };
-    messages
-        .iter()
-        .map(|m| (role(&m.role), m.calls().collect(), m.text()))
+    let text = |m: &Message| {
+        let text = m.text();
+        if text.starts_with("not run") {
+            "not run".to_owned()
+        } else {
+            text
+        }
+    };
+    let said = messages.iter().filter(|m| !m.content.is_empty());
+    said.map(|m| (role(&m.role), m.calls().collect(), text(m)))
         .collect()
 }

@@ -43,7 +43,17 @@ impl Effects {
             Effect::OpenSession(command) => self.start(EffectId::Open(*command), report),
             Effect::Reload(command) => self.start(EffectId::Reload(*command), report),
             Effect::StopModel(request) => self.stop(EffectId::Model(*request), report),
-            Effect::StopTool(call) => self.stop(EffectId::Tool(*call), report),
+            Effect::StopTool(call) => {
+                let ran = self.started.contains_key(&EffectId::Tool(*call));
+                self.stop(
+                    if ran {
+                        EffectId::Tool(*call)
+                    } else {
+                        EffectId::Snapshot(*call)
+                    },
+                    report,
+                );
+            }
             Effect::StopHook(hook) => self.stop(EffectId::Hook(*hook), report),
             Effect::StopRun(run) => self.stop(EffectId::Run(*run), report),
             Effect::StopShell(command) => self.stop(EffectId::Shell(*command), report),

@@ -1,0 +1,208 @@
+//! Random scripts: what a host, a model, tools, hooks, a disk and the clock may do.
+//!
+//! An action names what it acts on by a number taken modulo what there is, so every
+//! action fits every agent in every state, and a script stays one when it shrinks.
+
+mod endings;
+mod mix;
+mod play;
+
+use turnwire::vocab::*;
+
+pub use self::{
+    endings::{Ending, finish, quiesce},
+    mix::{Mix, scripts},
+    play::{act, answer_to, play, send, settle, settlement},
+};
+
+/// One thing that happens.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// The host sends a prompt.
+    Prompt(Deliver),
+    /// The host sends the same prompt again.
+    Repeat(u8),
+    /// The host takes a prompt back.
+    Withdraw(u8),
+    /// The host moves a prompt to the front.
+    Promote(u8),
+    /// The host cancels.
+    Cancel(CancelWhat),
+    /// The host answers an open question.
+    Reply(u8, Answering),
+    /// The host answers a question that is closed, or was never asked.
+    LateReply(u8),
+    /// The host changes a setting.
+    Set(Setting),
+    /// The host sends another command.
+    Other(u8),
+    /// The host closes.
+    Close(bool),
+    /// A model sends a piece.
+    Model(u8, Piece),
+    /// A model sends a whole answer: text, calls, finish, end.
+    Answer(u8, Vec<Tool>),
+    /// A call has news.
+    Tool(u8, ToolNews),
+    /// A hook answers.
+    Hook(u8, Judging),
+    /// A write is done.
+    Store(u8, bool),
+    /// A stopped effect settles at last.
+    Late(u8),
+    /// Something else is settled.
+    Settle(u8),
+    /// The driver is told that a settled effect settles again.
+    Twice(u8),
+    /// Time passes, and the driver wakes the agent in time.
+    Pass(u64),
+    /// The driver jumps to the next deadline.
+    Jump,
+    /// Time passes, and the driver is late.
+    Skip(u64),
+    /// The driver caught a crash.
+    Fault,
+}
+
+/// How a host answers a question.
+#[derive(Clone, Copy, Debug)]
+pub enum Answering {
+    /// Allow, or the success of the kind.
+    Yes,
+    /// Allow with other arguments.
+    Changed,
+    /// Deny, or the failure of the kind.
+    No,
+    /// Deny and interrupt.
+    Interrupt,
+    /// An answer of a kind that was not asked for.
+    Wrong,
+    /// No answer.
+    Error,
+    /// Nobody there.
+    Gone,
+}
+
+/// A piece of a model's answer.
+#[derive(Clone, Debug)]
+pub enum Piece {
+    /// The start, or a sign of life.
+    Alive(bool),
+    /// Text, perhaps empty.
+    Text(String),
+    /// Thinking, perhaps empty.
+    Thinking(String),
+    /// A whole call.
+    Call(Tool),
+    /// A call that never gets whole.
+    HalfCall,
+    /// Usage.
+    Usage(u32),
+    /// The completion signal.
+    Finish,
+    /// The end of the body.
+    End,
+    /// A failure.
+    Failed(FailureKind, bool, Option<u64>),
+}
+
+/// The tools that a model may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tool {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// A rule denies it.
+    Denied,
+    /// A rule asks.
+    Asked,
+    /// There is no such tool.
+    Missing,
+    /// Reads, with arguments that aren't JSON.
+    Broken,
+}
+
+impl Tool {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Tool::Read | Tool::Broken => "read",
+            Tool::Write => "write",
+            Tool::Denied => "denied",
+            Tool::Asked => "asked",
+            Tool::Missing => "missing",
+        }
+    }
+
+    /// The arguments that the model gives it.
+    pub const fn args(self) -> &'static str {
+        match self {
+            Tool::Broken => "{\"path\": ",
+            Tool::Read | Tool::Write | Tool::Denied | Tool::Asked | Tool::Missing => {
+                "{\"path\": \"a\"}"
+            }
+        }
+    }
+
+    /// The tools that exist, for a configuration.
+    pub fn specs() -> Vec<ToolSpec> {
+        let kinds = [
+            (Tool::Read, SideEffect::Read),
+            (Tool::Write, SideEffect::Write),
+            (Tool::Denied, SideEffect::Shell),
+            (Tool::Asked, SideEffect::Read),
+        ];
+        kinds
+            .map(|(tool, side_effect)| spec(tool.name(), side_effect))
+            .to_vec()
+    }
+}
+
+/// A tool that takes any object.
+pub fn spec(name: &str, side_effect: SideEffect) -> ToolSpec {
+    ToolSpec {
+        name: Text::from(name),
+        label: None,
+        description: Text::from(name),
+        schema: RawJson(Text::from("{\"type\":\"object\"}")),
+        side_effect,
+        hidden: false,
+        uri_arg: None,
+        route: Route::Driver,
+    }
+}
+
+/// News of a call.
+#[derive(Clone, Copy, Debug)]
+pub enum ToolNews {
+    /// Output so far.
+    Progress,
+    /// A file was changed.
+    File,
+    /// It worked.
+    Ok,
+    /// It failed.
+    Failed,
+    /// The driver's own time limit.
+    TimedOut,
+    /// It worked, and ends the turn.
+    EndsTurn,
+}
+
+/// How a hook judges.
+#[derive(Clone, Copy, Debug)]
+pub enum Judging {
+    /// No opinion.
+    Pass,
+    /// Yes.
+    Allow,
+    /// No.
+    Deny,
+    /// Ask.
+    Ask,
+    /// It failed.
+    Fails,
+    /// Adds context.
+    Adds,
+}

@@ -1,0 +1,271 @@
+//! Sessions with random configurations, and stories told to them.
+#![allow(missing_docs, dead_code)]
+
+use proptest::{collection::vec, option, prelude::*};
+use turnwire::{
+    session::{
+        Session, SessionConfig,
+        config::{
+            Budgets, ErrorPartial, Gates, LeftoverSteer, Limits, LocalHook, ModelConfig, Parallel,
+            Policy, Retry, Rule, RuleBehaviour, StoreFailure, Timeouts, ToolEndOrder,
+        },
+    },
+    vocab::{laws::Scope, *},
+};
+use turnwire_proptests::{
+    script::{Action, Ending, Mix, Tool, finish, play, scripts},
+    world::World,
+};
+
+pub const START: Now = Now {
+    mono_us: 1_000_000,
+    unix_ms: 1_700_000_000_000,
+};
+
+/// A session, what happens to it, and how it ends.
+#[derive(Clone)]
+pub struct Story {
+    pub config: SessionConfig,
+    pub script: Vec<Action>,
+    pub ending: Ending,
+    pub drain: bool,
+}
+
+impl std::fmt::Debug for Story {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let SessionConfig {
+            policy,
+            hooks,
+            limits,
+            timeouts,
+            budgets,
+            settings,
+            ..
+        } = &self.config;
+        writeln!(
+            f,
+            "{policy:?}\n{hooks:?}\n{limits:?}\n{timeouts:?} {budgets:?} {:?}",
+            settings.approvals
+        )?;
+        write!(
+            f,
+            "{:?} {:?} drain {}",
+            self.script, self.ending, self.drain
+        )
+    }
+}
+
+pub fn stories(mix: Mix, len: usize) -> impl Strategy<Value = Story> {
+    let ending = prop_oneof![3 => Just(Ending::Willing), 1 => Just(Ending::Unwilling), 1 => Just(Ending::Silent)];
+    (configs(), scripts(mix, len), ending, any::<bool>()).prop_map(
+        |(config, script, ending, drain)| Story {
+            config,
+            script,
+            ending,
+            drain,
+        },
+    )
+}
+
+pub fn info() -> Box<SessionInfo> {
+    let text = Text::from("s");
+    Box::new(SessionInfo {
+        session: text.clone(),
+        name: None,
+        generation: text.clone(),
+        root: None,
+        cwd: text.clone(),
+        product: text.clone(),
+        continued: false,
+        history: vec![],
+        model: ModelRef {
+            provider: None,
+            model: text,
+        },
+        api_model: None,
+        efforts: vec![],
+        settings: Box::new(SessionConfig::new(ModelConfig::new("m", 0)).settings),
+        tools: vec![],
+        mcp: vec![],
+        commands: vec![],
+        skills: vec![],
+        media: vec![],
+    })
+}
+
+pub fn session(config: SessionConfig) -> Session {
+    Session::new(config, info(), START)
+}
+
+pub fn world(config: SessionConfig) -> World<Session> {
+    World::new(session(config), Scope::Session, START)
+}
+
+/// Tells a story from its first action to the close.
+pub fn tell(story: &Story) -> World<Session> {
+    let mut world = world(story.config.clone());
+    play(&mut world, &story.script);
+    finish(&mut world, story.ending, story.drain);
+    world
+}
+
+/// A configuration whose values are small enough for limits to matter.
+pub fn configs() -> impl Strategy<Value = SessionConfig> {
+    (
+        policies(),
+        modes(),
+        hooks(),
+        limits(),
+        timeouts(),
+        option::of(1u32..4),
+        any::<u8>(),
+    )
+        .prop_map(
+            |(policy, approvals, hooks, limits, timeouts, steps, seed)| {
+                let mut config = plain();
+                config.seed = [seed; 32];
+                config.settings.approvals = approvals;
+                config.policy = policy;
+                config.hooks = hooks;
+                config.limits = limits;
+                config.timeouts = timeouts;
+                config.budgets = Budgets {
+                    steps,
+                    tokens: None,
+                };
+                config
+            },
+        )
+}
+
+/// The tools and rules of the scripts, and defaults.
+pub fn plain() -> SessionConfig {
+    let mut config = SessionConfig::new(ModelConfig::new("m", 0));
+    config.tools = Tool::specs();
+    let rule = |behaviour, tool: Tool| Rule {
+        behaviour,
+        tool: Text::from(tool.name()),
+        pattern: None,
+    };
+    config.rules = vec![
+        rule(RuleBehaviour::Deny, Tool::Denied),
+        rule(RuleBehaviour::Ask, Tool::Asked),
+    ];
+    config
+}
+
+fn modes() -> impl Strategy<Value = ApprovalMode> {
+    prop_oneof![
+        3 => Just(ApprovalMode::Ask),
+        2 => Just(ApprovalMode::Auto),
+        1 => Just(ApprovalMode::AcceptEdits),
+        1 => Just(ApprovalMode::ReadOnly),
+        1 => Just(ApprovalMode::Never),
+    ]
+}
+
+fn policies() -> impl Strategy<Value = Policy> {
+    let flags = any::<[bool; 11]>();
+    let parallel = prop_oneof![
+        2 => Just(Parallel::Reads),
+        1 => Just(Parallel::All),
+        1 => Just(Parallel::Never),
+        1 => Just(Parallel::Listed(vec![Text::from("write")])),
+    ];
+    (
+        flags,
+        parallel,
+        1u32..4,
+        option::of(0u32..3),
+        1u32..5,
+        0u8..50,
+    )
+        .prop_map(
+            |(f, parallel, asks_at_once, max_refusals, attempts, jitter_percent)| Policy {
+                leftover_steer: if f[0] {
+                    LeftoverSteer::Keep
+                } else {
+                    LeftoverSteer::Drop
+                },
+                cancel_note: f[1],
+                max_refusals,
+                asks_at_once,
+                auto_silences_ask: f[2],
+                recheck_changed_input: f[3],
+                parallel,
+                tool_end_order: if f[4] {
+                    ToolEndOrder::Finish
+                } else {
+                    ToolEndOrder::Call
+                },
+                snapshots: f[5],
+                error_partial: if f[6] {
+                    ErrorPartial::Keep
+                } else {
+                    ErrorPartial::Void
+                },
+                retry: Retry {
+                    attempts,
+                    jitter_percent,
+                    ..Retry::default()
+                },
+                gates: Gates {
+                    prompt: f[7],
+                    turn_end: f[8],
+                    refusal: true,
+                    mode: f[9],
+                },
+                store_failure: if f[10] {
+                    StoreFailure::Fail
+                } else {
+                    StoreFailure::GoOn
+                },
+                ..Policy::default()
+            },
+        )
+}
+
+fn hooks() -> impl Strategy<Value = Vec<LocalHook>> {
+    let point = prop_oneof![
+        Just(HookPoint::PromptSubmit),
+        Just(HookPoint::PreTool),
+        Just(HookPoint::PostTool),
+        Just(HookPoint::Permission),
+        Just(HookPoint::TurnEnd),
+    ];
+    let hook = (point, prop::bool::weighted(0.7), 0u32..1000).prop_map(|(point, decides, key)| {
+        LocalHook {
+            spec: HookSpec {
+                key: Text::from(format!("h{key}")),
+                point,
+                matcher: None,
+                timeout_us: None,
+            },
+            decides,
+        }
+    });
+    prop_oneof![2 => Just(vec![]), 3 => vec(hook, 1..4)]
+}
+
+fn limits() -> impl Strategy<Value = Limits> {
+    (1usize..4, prop_oneof![Just(3usize), Just(128)]).prop_map(|(running_tools, queued_prompts)| {
+        Limits {
+            running_tools,
+            queued_prompts,
+            reply_calls: 6,
+            ..Limits::default()
+        }
+    })
+}
+
+fn timeouts() -> impl Strategy<Value = Timeouts> {
+    let some = || option::of(1_000_000u64..20_000_000);
+    (some(), some(), some()).prop_map(|(approval_us, tool_us, drain_us)| Timeouts {
+        stall_us: Some(30_000_000),
+        approval_us,
+        hook_us: Some(10_000_000),
+        tool_us,
+        drain_us,
+        ..Timeouts::default()
+    })
+}
