@@ -222,7 +222,7 @@ impl<A: Agent> World<A> {
     /// What was just started can be read, and a request's history is sound.
     pub(super) fn check_bodies(&mut self, from: usize) {
         let mut faults = Vec::new();
-        for said in self.said.iter().skip(from) {
+        for (n, said) in self.said.iter().enumerate().skip(from) {
             let Said::Effect(run, effect) = said else {
                 continue;
             };
@@ -236,7 +236,13 @@ impl<A: Agent> World<A> {
             if self.work.get(&id).is_none_or(|work| work.stopped) {
                 continue;
             }
+            // What was given up in the very same input has nothing to say any more.
+            let given_up = self.said.iter().skip(n + 1).any(|later| {
+                matches!(later, Said::Effect(_, Effect::Store(_)))
+                    || matches!(later.what(), Some(What::TurnEnded { .. }))
+            });
             match self.agent.body(*run, effect) {
+                None if given_up => {}
                 None => faults.push(format!("{effect:?} is live and has no body")),
                 Some(EffectBody::Model(request)) => {
                     faults.extend(
