@@ -236,6 +236,7 @@ fn piece() -> impl Strategy<Value = Piece> {
         3 => short().prop_map(Piece::Thinking),
         3 => tool().prop_map(Piece::Call),
         1 => Just(Piece::HalfCall),
+        1 => any::<u8>().prop_map(Piece::Odd),
         1 => any::<u32>().prop_map(Piece::Usage),
         3 => Just(Piece::Finish),
         3 => Just(Piece::End),

@@ -96,6 +96,8 @@ pub enum Piece {
     Call(Tool),
     /// A call that never gets whole.
     HalfCall,
+    /// Something that no provider should send.
+    Odd(u8),
     /// Usage.
     Usage(u32),
     /// The completion signal.

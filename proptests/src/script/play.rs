@@ -347,6 +347,7 @@ pub fn send<A: Agent>(world: &mut World<A>, request: RequestId, piece: &Piece) {
                 text: "{".into(),
             });
         }
+        Piece::Odd(which) => chunk(odd(*which)),
         Piece::Usage(tokens) => {
             let tokens = Some(u64::from(*tokens));
             chunk(Chunk::Usage(Usage {
@@ -371,6 +372,45 @@ pub fn send<A: Agent>(world: &mut World<A>, request: RequestId, piece: &Piece) {
                 retry_after_us: *retry_after_us,
             });
         }
+    }
+}
+
+/// Pieces out of place, numbers out of range, words without meaning.
+fn odd(which: u8) -> Chunk {
+    let most = Some(u64::MAX);
+    let empty = String::new;
+    match which % 12 {
+        0 => Chunk::CallArgs {
+            index: u32::MAX,
+            text: "{}".into(),
+        },
+        1 => Chunk::CallEnd { index: u32::MAX },
+        2 => Chunk::CallBegin {
+            index: 0,
+            id: Some(empty()),
+            name: empty(),
+        },
+        3 => Chunk::CallArgs {
+            index: 0,
+            text: "}{".into(),
+        },
+        4 => Chunk::CallEnd { index: 0 },
+        5 => Chunk::Finish(empty()),
+        6 => Chunk::Signature("sig".into()),
+        7 => Chunk::Redacted(empty()),
+        8 => Chunk::Begin,
+        9 => Chunk::CallArgs {
+            index: 0,
+            text: empty(),
+        },
+        10 => Chunk::Text("\0\u{feff}\u{2029}".into()),
+        _ => Chunk::Usage(Usage {
+            input: most,
+            cache_read: most,
+            cache_write: most,
+            output: most,
+            reasoning: most,
+        }),
     }
 }
 

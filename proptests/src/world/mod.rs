@@ -56,6 +56,15 @@ pub struct World<A> {
     settled_ids: BTreeSet<EffectId>,
 }
 
+/// One thing that happened.
+#[derive(Clone, Copy, Debug)]
+pub enum Moment<'a> {
+    /// An input, and when.
+    In(&'a Given, Now),
+    /// An output.
+    Out(&'a Said),
+}
+
 /// A started effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
@@ -256,22 +265,31 @@ impl<A: Agent> World<A> {
         self.check_waiting();
     }
 
+    /// What happened, in order.
+    pub fn story(&self) -> Vec<Moment<'_>> {
+        let mut moments = Vec::new();
+        let mut said = self.said.iter();
+        let mut out = 0;
+        for ((given, now), mark) in self.given.iter().zip(&self.marks) {
+            moments.extend(
+                said.by_ref()
+                    .take(mark.saturating_sub(out))
+                    .map(Moment::Out),
+            );
+            out = *mark;
+            moments.push(Moment::In(given, *now));
+        }
+        moments.extend(said.map(Moment::Out));
+        moments
+    }
+
     /// What happened, a line each: `>` goes in, `<` comes out.
     pub fn transcript(&self) -> String {
-        let mut text = String::new();
-        let mut said = 0;
-        let mut out = |text: &mut String, until: usize| {
-            for (n, line) in self.said.iter().enumerate().take(until).skip(said) {
-                text.push_str(&format!("  < {} {line}\n", n + 1));
-            }
-            said = until;
+        let line = |moment: &Moment<'_>| match moment {
+            Moment::In(given, now) => format!("> @{} {given:?}\n", now.mono_us),
+            Moment::Out(said) => format!("  < {said}\n"),
         };
-        for ((given, now), mark) in self.given.iter().zip(&self.marks) {
-            out(&mut text, *mark);
-            text.push_str(&format!("> @{} {given:?}\n", now.mono_us));
-        }
-        out(&mut text, self.said.len());
-        text
+        self.story().iter().map(line).collect()
     }
 
     /// Everything wrong so far, the checker's findings too.

@@ -336,7 +336,7 @@ impl Region {
             return self.report.breach(Breach::NotOpen(id));
         };
         open.ended = true;
-        let same = shown(content).is_none_or(|text| text == open.text);
+        let same = adds_up(content, &open.text);
         self.report
             .check(same || self.scope == Scope::Any, Breach::DeltasDiffer(id));
     }
@@ -351,7 +351,7 @@ impl Region {
                     .blocks
                     .values()
                     .zip(&message.content)
-                    .all(|(open, block)| shown(block).is_none_or(|text| text == open.text));
+                    .all(|(open, block)| adds_up(block, &open.text));
             self.report.check(same, Breach::DeltasDiffer(message.id));
         }
         self.calls
@@ -372,13 +372,13 @@ impl Region {
     }
 }
 
-/// The text that a block's deltas add up to; `None`: it has no deltas of its own.
-fn shown(block: &Block) -> Option<&str> {
+/// Whether deltas, joined, are a block. A call without any argument text has an empty object.
+fn adds_up(block: &Block, deltas: &str) -> bool {
     match block {
-        Block::Text(text) | Block::Thinking { text, .. } => Some(text),
-        Block::ToolUse { input, .. } => Some(input.as_str()),
+        Block::Text(text) | Block::Thinking { text, .. } => **text == *deltas,
+        Block::ToolUse { input, .. } => deltas.is_empty() || input.as_str() == deltas,
         Block::Redacted(_) | Block::Media { .. } | Block::ToolResult { .. } | Block::Opaque(_) => {
-            None
+            true
         }
     }
 }
