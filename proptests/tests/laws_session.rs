@@ -7,8 +7,8 @@
 
 mod session_kit;
 
-use proptest::{prelude::*, test_runner::Config};
-use session_kit::{START, plain, session, stories, tell, world};
+use proptest::prelude::*;
+use session_kit::{START, cases, plain, session, stories, tell, world};
 use turnwire::{
     session::{Session, SessionConfig},
     vocab::*,
@@ -17,14 +17,6 @@ use turnwire_proptests::{
     script::{Ending, Mix, Piece, Tool, quiesce, send},
     world::{Chunk, Given, Moment, Said, World},
 };
-
-fn cases(cases: u32) -> Config {
-    Config {
-        cases,
-        failure_persistence: None,
-        ..Config::default()
-    }
-}
 
 fn drain(agent: &mut Session, said: &mut Vec<Said>) {
     while let Some(output) = agent.poll_output() {

@@ -11,21 +11,13 @@ mod session_kit;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proptest::{prelude::*, test_runner::Config};
-use session_kit::{START, plain, session, stories, tell, world};
+use proptest::prelude::*;
+use session_kit::{START, cases, plain, session, stories, tell, world};
 use turnwire::{session::Session, vocab::*};
 use turnwire_proptests::{
     script::{Ending, Mix, Tool, play, quiesce},
     world::{Chunk, Given, Moment, Said, World},
 };
-
-fn cases(cases: u32) -> Config {
-    Config {
-        cases,
-        failure_persistence: None,
-        ..Config::default()
-    }
-}
 
 fn whats(world: &World<Session>) -> impl Iterator<Item = &What> {
     world.said.iter().filter_map(Said::what)

@@ -5,18 +5,9 @@
 
 mod session_kit;
 
-use proptest::{prelude::*, test_runner::Config};
-use session_kit::{Story, stories, tell};
+use proptest::prelude::*;
+use session_kit::{Story, cases, stories, tell};
 use turnwire_proptests::script::Mix;
-
-fn cases(cases: u32) -> Config {
-    Config {
-        cases,
-        failure_persistence: None,
-        max_shrink_iters: 20_000,
-        ..Config::default()
-    }
-}
 
 fn check(story: &Story) -> Result<(), TestCaseError> {
     let world = tell(story);

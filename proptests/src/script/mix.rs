@@ -59,17 +59,24 @@ impl Mix {
         pieces: 60,
         time: 30,
         answers: 4,
+        cancels: 3,
+        settlements: 30,
         closes: 0,
         ..Mix::ALL
     };
 
     /// Calls and questions.
     pub const CALLS: Mix = Mix {
-        answers: 30,
-        tools: 30,
-        replies: 25,
-        pieces: 4,
+        answers: 40,
+        tools: 40,
+        replies: 40,
+        settlements: 40,
+        pieces: 3,
+        cancels: 2,
+        commands: 3,
+        time: 5,
         closes: 0,
+        faults: 0,
         ..Mix::ALL
     };
 
@@ -85,6 +92,7 @@ impl Mix {
     pub const CANCELS: Mix = Mix {
         cancels: 20,
         late: 12,
+        replies: 4,
         ..Mix::ALL
     };
 
@@ -95,9 +103,12 @@ impl Mix {
     };
 }
 
-/// A script of up to `len` actions.
+/// A script of up to `len` actions, a prompt before them.
 pub fn scripts(mix: Mix, len: usize) -> impl Strategy<Value = Vec<Action>> {
-    vec(action(mix), 1..len)
+    (deliver(), vec(action(mix), 1..len)).prop_map(|(deliver, mut script)| {
+        script.insert(0, Action::Prompt(deliver));
+        script
+    })
 }
 
 fn action(mix: Mix) -> impl Strategy<Value = Action> {
