@@ -3,14 +3,14 @@
 use turnwire::vocab::*;
 
 use super::*;
-use crate::world::World;
+use crate::world::{Given, World};
 
 /// How a story is brought to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Every question is allowed, every effect settles.
     Willing,
-    /// Every question is denied, every effect settles.
+    /// Every question but a hook is denied, every effect settles.
     Unwilling,
     /// Nobody answers and nothing settles; only time passes.
     Silent,
@@ -47,17 +47,21 @@ pub fn quiesce<A: Agent>(world: &mut World<A>, ending: Ending) {
         let work = world.work.keys().next().copied();
         match (question, work) {
             (Some((ask, body)), _) if ending != Ending::Silent => {
-                let how = if ending == Ending::Willing {
-                    Answering::Yes
-                } else {
-                    Answering::No
-                };
+                // A turn whose end is refused for ever never ends.
+                let yes = ending == Ending::Willing || matches!(body, Ask::Hook(_));
+                let how = if yes { Answering::Yes } else { Answering::No };
                 world.command(Command::Reply {
                     ask,
                     reply: answer_to(&body, how),
                 });
             }
             (_, Some(id)) if ending != Ending::Silent => settle(world, id),
+            _ if ending != Ending::Silent && !world.jobs.is_empty() => {
+                for job in world.jobs.keys().copied().collect::<Vec<_>>() {
+                    let update = JobUpdate::Ended(JobState::Exited(0));
+                    world.give(Given::Else(Input::Job { job, update }));
+                }
+            }
             _ => {
                 if !world.jump() {
                     return;

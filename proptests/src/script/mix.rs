@@ -280,6 +280,10 @@ fn tool() -> impl Strategy<Value = Tool> {
         2 => Just(Tool::Asked),
         1 => Just(Tool::Missing),
         1 => Just(Tool::Broken),
+        2 => Just(Tool::Host),
+        1 => Just(Tool::Choice),
+        1 => Just(Tool::Capture),
+        1 => Just(Tool::Finish),
     ]
 }
 
@@ -291,6 +295,8 @@ fn tool_news() -> impl Strategy<Value = ToolNews> {
         2 => Just(ToolNews::Failed),
         1 => Just(ToolNews::TimedOut),
         1 => Just(ToolNews::EndsTurn),
+        2 => Just(ToolNews::Network),
+        1 => Just(ToolNews::Detaches),
     ]
 }
 

@@ -123,6 +123,14 @@ pub enum Tool {
     Missing,
     /// Reads, with arguments that aren't JSON.
     Broken,
+    /// The host carries it out.
+    Host,
+    /// The host's person chooses.
+    Choice,
+    /// Its input is the turn's answer.
+    Capture,
+    /// Ends the turn.
+    Finish,
 }
 
 impl Tool {
@@ -134,6 +142,10 @@ impl Tool {
             Tool::Denied => "denied",
             Tool::Asked => "asked",
             Tool::Missing => "missing",
+            Tool::Host => "host",
+            Tool::Choice => "choice",
+            Tool::Capture => "capture",
+            Tool::Finish => "finish",
         }
     }
 
@@ -141,22 +153,35 @@ impl Tool {
     pub const fn args(self) -> &'static str {
         match self {
             Tool::Broken => "{\"path\": ",
-            Tool::Read | Tool::Write | Tool::Denied | Tool::Asked | Tool::Missing => {
-                "{\"path\": \"a\"}"
-            }
+            Tool::Read
+            | Tool::Write
+            | Tool::Denied
+            | Tool::Asked
+            | Tool::Missing
+            | Tool::Host
+            | Tool::Choice
+            | Tool::Capture
+            | Tool::Finish => "{\"path\": \"a\"}",
         }
     }
 
     /// The tools that exist, for a configuration.
     pub fn specs() -> Vec<ToolSpec> {
         let kinds = [
-            (Tool::Read, SideEffect::Read),
-            (Tool::Write, SideEffect::Write),
-            (Tool::Denied, SideEffect::Shell),
-            (Tool::Asked, SideEffect::Read),
+            (Tool::Read, SideEffect::Read, Route::Driver),
+            (Tool::Write, SideEffect::Write, Route::Driver),
+            (Tool::Denied, SideEffect::Shell, Route::Driver),
+            (Tool::Asked, SideEffect::Read, Route::Driver),
+            (Tool::Host, SideEffect::Write, Route::Host),
+            (Tool::Choice, SideEffect::None, Route::Choice),
+            (Tool::Capture, SideEffect::None, Route::Capture { tries: 1 }),
+            (Tool::Finish, SideEffect::None, Route::Finish),
         ];
         kinds
-            .map(|(tool, side_effect)| spec(tool.name(), side_effect))
+            .map(|(tool, side_effect, route)| ToolSpec {
+                route,
+                ..spec(tool.name(), side_effect)
+            })
             .to_vec()
     }
 }
@@ -190,6 +215,10 @@ pub enum ToolNews {
     TimedOut,
     /// It worked, and ends the turn.
     EndsTurn,
+    /// It wants to reach the network.
+    Network,
+    /// It goes on as a job.
+    Detaches,
 }
 
 /// How a hook judges.

@@ -132,6 +132,11 @@ pub fn act<A: Agent>(world: &mut World<A>, action: &Action) {
             }
         }
         Action::Settle(pick) => {
+            let jobs: Vec<JobId> = world.jobs.keys().copied().collect();
+            if let Some(job) = nth(&jobs, *pick) {
+                let update = JobUpdate::Ended(JobState::Exited(0));
+                return world.give(Given::Else(Input::Job { job, update }));
+            }
             let open: Vec<EffectId> = world.work.keys().copied().collect();
             if let Some(id) = nth(&open, *pick) {
                 settle(world, id);
@@ -269,6 +274,21 @@ fn judge(how: Judging) -> Result<HookReply, Text> {
 }
 
 fn other<A: Agent>(world: &mut World<A>, pick: u8) {
+    let points = [
+        HookPoint::PreTool,
+        HookPoint::Permission,
+        HookPoint::PostTool,
+        HookPoint::TurnEnd,
+    ];
+    let hooks = points.map(|point| {
+        let key = Text::from(format!("host {point:?}"));
+        HookSpec {
+            key,
+            point,
+            matcher: None,
+            timeout_us: None,
+        }
+    });
     let commands = [
         Command::Barrier,
         Command::Reload,
@@ -282,6 +302,12 @@ fn other<A: Agent>(world: &mut World<A>, pick: u8) {
             dry_run: true,
         },
         Command::Offer(Offer::Hooks(vec![])),
+        Command::Offer(Offer::Hooks(hooks.to_vec())),
+        Command::Offer(Offer::Tools(vec![ToolSpec {
+            route: Route::Host,
+            ..spec("missing", SideEffect::Read)
+        }])),
+        Command::Offer(Offer::Tools(vec![])),
         Command::Cancel {
             what: CancelWhat::Shell,
             why: CancelWhy::Host,
@@ -375,6 +401,20 @@ pub fn send<A: Agent>(world: &mut World<A>, request: RequestId, piece: &Piece) {
     }
 }
 
+fn job() -> JobStart {
+    let text = Text::from("sleep");
+    JobStart {
+        id: text.clone(),
+        generation: text.clone(),
+        kind: JobKind::Shell,
+        command: text,
+        description: None,
+        cwd: None,
+        finite: true,
+        times_ms: [None; 4],
+    }
+}
+
 /// Pieces out of place, numbers out of range, words without meaning.
 fn odd(which: u8) -> Chunk {
     let most = Some(u64::MAX);
@@ -442,6 +482,13 @@ fn tool_news_comes<A: Agent>(world: &mut World<A>, pick: u8, news: ToolNews) {
         ToolNews::Failed => done(ToolOutcome::Failed),
         ToolNews::TimedOut => done(ToolOutcome::TimedOut),
         ToolNews::EndsTurn => done(ToolOutcome::EndedTurn),
+        ToolNews::Network => Given::tool(
+            call,
+            ToolUpdate::NeedsNetwork {
+                host: Text::from("example.org"),
+            },
+        ),
+        ToolNews::Detaches => Given::tool(call, ToolUpdate::Detached(Box::new(job()))),
     });
 }
 

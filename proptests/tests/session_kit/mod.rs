@@ -26,7 +26,7 @@ pub fn cases(cases: u32) -> Config {
     Config {
         cases: cases.saturating_mul(times),
         failure_persistence: None,
-        max_shrink_iters: 20_000,
+        max_shrink_iters: 4_000,
         ..Config::default()
     }
 }
@@ -112,7 +112,10 @@ pub fn session(config: SessionConfig) -> Session {
 }
 
 pub fn world(config: SessionConfig) -> World<Session> {
-    World::new(session(config), Scope::Session, START)
+    let stopped_limit = config.limits.stopped_effects;
+    let mut world = World::new(session(config), Scope::Session, START);
+    world.stopped_limit = stopped_limit;
+    world
 }
 
 /// Tells a story from its first action to the close.
@@ -262,14 +265,19 @@ fn hooks() -> impl Strategy<Value = Vec<LocalHook>> {
 }
 
 fn limits() -> impl Strategy<Value = Limits> {
-    (1usize..4, prop_oneof![Just(3usize), Just(128)]).prop_map(|(running_tools, queued_prompts)| {
-        Limits {
+    let queued = prop_oneof![Just(3usize), Just(128)];
+    let stopped = prop_oneof![1 => 1usize..4, 3 => Just(1024)];
+    let owed = prop_oneof![1 => Just(1usize), 3 => Just(1024)];
+    (1usize..4, queued, stopped, owed).prop_map(
+        |(running_tools, queued_prompts, stopped_effects, owed_replies)| Limits {
             running_tools,
             queued_prompts,
+            stopped_effects,
+            owed_replies,
             reply_calls: 6,
             ..Limits::default()
-        }
-    })
+        },
+    )
 }
 
 fn timeouts() -> impl Strategy<Value = Timeouts> {

@@ -93,11 +93,7 @@ struct Open {
 
 impl Questions {
     pub(super) fn asked(&mut self, run: RunId, ask: AskId, body: &Ask) {
-        let permission = if body.is_permission() {
-            body.call()
-        } else {
-            None
-        };
+        let permission = gated(body);
         // What stands before a prompt's admission or a change of session belongs to no turn;
         // the questions of a nested run that became a job outlive it.
         let beside = matches!(

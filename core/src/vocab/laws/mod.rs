@@ -60,6 +60,15 @@ pub struct Checker {
     closed: bool,
 }
 
+/// The call that waits at the gate for this question. One that runs and wants to reach a host
+/// of the network has passed it.
+fn gated(body: &Ask) -> Option<CallId> {
+    match body {
+        Ask::Permission(ask) if !matches!(ask.reason, AskReason::Network { .. }) => ask.call,
+        _ => None,
+    }
+}
+
 /// What the last output was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Last {
@@ -206,7 +215,7 @@ impl Checker {
             What::Asked { ask, body } => {
                 self.fresh(Thing::Question, ask.0, Breach::AskedTwice(*ask));
                 self.questions.asked(event.run, *ask, body);
-                if let (true, Some(call)) = (body.is_permission(), body.call()) {
+                if let Some(call) = gated(body) {
                     self.region(event.run).asked(call);
                 }
             }
