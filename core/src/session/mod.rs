@@ -59,8 +59,8 @@ use timers::{First, Name, Timer};
 use crate::vocab::{
     Agent, AskId, Block, CallId, CommandId, Due, Effect, EffectBody, Failure, FailureKind, HookId,
     HookSpec, Input, Level, Message, MessageId, Misuse, ModelRef, ModelRequest, Now, Origin,
-    Output, PromptId, Role, RunId, SessionInfo, Signal, Text, ToolInput, ToolSpec, What, WriteBody,
-    WriteId,
+    Output, PromptId, Role, RunId, SessionInfo, Signal, Text, ToolInput, ToolSpec, ToolUpdate,
+    What, WriteBody, WriteId,
 };
 
 /// Marks the hook timer of a question to the host, so that its number isn't taken for a hook's.
@@ -427,6 +427,13 @@ impl Agent for Session {
         match (state, &input) {
             (_, Input::Woken) => self.fire_before(now.mono_us.saturating_add(1)),
             (State::Live, _) => self.settled(input),
+            (
+                State::Stopped,
+                Input::Tool {
+                    call,
+                    update: ToolUpdate::Detached(_),
+                },
+            ) => self.stop_job(*call),
             (State::Stopped, _) => {}
         }
         if !matches!(self.phase, Phase::Streaming(..)) {

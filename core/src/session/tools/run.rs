@@ -166,11 +166,7 @@ impl Session {
                 }
             }),
             ToolUpdate::Detached(_) => {
-                // Nothing here keeps jobs yet: what went on by itself is stopped, and the model is told.
-                let job = JobId(call.0);
-                self.effects.jobs.issue(job.0);
-                self.effects.jobs.stop(job.0);
-                self.out.effect(Effect::StopJob(job));
+                self.stop_job(call);
                 let text = "work in the background isn't supported here; it was stopped";
                 self.tool_done(
                     call,
@@ -180,6 +176,14 @@ impl Session {
                 );
             }
         }
+    }
+
+    /// Nothing here keeps jobs yet: what goes on by itself is stopped, a call that was given up too.
+    pub(in crate::session) fn stop_job(&mut self, call: CallId) {
+        let job = JobId(call.0);
+        self.effects.jobs.issue(job.0);
+        self.effects.jobs.stop(job.0);
+        self.out.effect(Effect::StopJob(job));
     }
 
     /// Progress of a running call; of any other it is dropped.
