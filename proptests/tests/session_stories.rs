@@ -6,7 +6,8 @@
 mod session_kit;
 
 use proptest::prelude::*;
-use session_kit::{Story, cases, stories, tell};
+use session_kit::{Story, cases, judged, stories, tell};
+use turnwire::vocab::HookPoint;
 use turnwire_proptests::script::Mix;
 
 fn check(story: &Story) -> Result<(), TestCaseError> {
@@ -36,6 +37,21 @@ proptest! {
     #[test]
     fn stories_of_calls(story in stories(Mix::CALLS, 60)) {
         check(&story)?;
+    }
+
+    #[test]
+    fn stories_of_hooks(story in stories(Mix::HOOKS, 60)) {
+        check(&story)?;
+    }
+
+    #[test]
+    fn stories_of_judged_turns(story in stories(Mix::HOOKS, 60)) {
+        check(&judged(story, HookPoint::TurnEnd))?;
+    }
+
+    #[test]
+    fn stories_of_judged_questions(story in stories(Mix::CALLS, 60)) {
+        check(&judged(story, HookPoint::Permission))?;
     }
 
     #[test]

@@ -80,6 +80,19 @@ impl Mix {
         ..Mix::ALL
     };
 
+    /// Hooks and writes.
+    pub const HOOKS: Mix = Mix {
+        answers: 30,
+        settlements: 60,
+        tools: 20,
+        pieces: 3,
+        cancels: 2,
+        time: 4,
+        closes: 0,
+        faults: 0,
+        ..Mix::ALL
+    };
+
     /// Prompts that wait.
     pub const QUEUES: Mix = Mix {
         prompts: 40,
@@ -302,7 +315,7 @@ fn tool_news() -> impl Strategy<Value = ToolNews> {
 
 fn judging() -> impl Strategy<Value = Judging> {
     prop_oneof![
-        4 => Just(Judging::Pass),
+        8 => Just(Judging::Pass),
         1 => Just(Judging::Allow),
         2 => Just(Judging::Deny),
         1 => Just(Judging::Ask),

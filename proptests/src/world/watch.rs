@@ -21,7 +21,10 @@ impl<A: Agent> World<A> {
                 Input::Tool { call, update } => match update {
                     ToolUpdate::Done { .. } => EffectId::Tool(*call),
                     ToolUpdate::Detached(_) => {
-                        self.jobs.insert(JobId(call.0), false);
+                        // Whoever drives a closed session ends what still runs by itself.
+                        if !self.closed() {
+                            self.jobs.insert(JobId(call.0), false);
+                        }
                         EffectId::Tool(*call)
                     }
                     ToolUpdate::Snapshotted { .. } => EffectId::Snapshot(*call),

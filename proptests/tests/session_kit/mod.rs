@@ -81,6 +81,21 @@ pub fn stories(mix: Mix, len: usize) -> impl Strategy<Value = Story> {
     )
 }
 
+/// The same story, with a hook that decides at a point.
+pub fn judged(mut story: Story, point: HookPoint) -> Story {
+    let spec = HookSpec {
+        key: Text::from("judge"),
+        point,
+        matcher: None,
+        timeout_us: None,
+    };
+    story.config.hooks.push(LocalHook {
+        spec,
+        decides: true,
+    });
+    story
+}
+
 pub fn info() -> Box<SessionInfo> {
     let text = Text::from("s");
     Box::new(SessionInfo {
@@ -182,7 +197,14 @@ fn modes() -> impl Strategy<Value = ApprovalMode> {
 }
 
 fn policies() -> impl Strategy<Value = Policy> {
-    let flags = any::<[bool; 11]>();
+    let rare = || prop::bool::weighted(0.25);
+    let gates = (rare(), rare(), rare()).prop_map(|(prompt, turn_end, mode)| Gates {
+        prompt,
+        turn_end,
+        refusal: true,
+        mode,
+    });
+    let flags = (any::<[bool; 8]>(), gates);
     let parallel = prop_oneof![
         2 => Just(Parallel::Reads),
         1 => Just(Parallel::All),
@@ -198,7 +220,7 @@ fn policies() -> impl Strategy<Value = Policy> {
         0u8..50,
     )
         .prop_map(
-            |(f, parallel, asks_at_once, max_refusals, attempts, jitter_percent)| Policy {
+            |((f, gates), parallel, asks_at_once, max_refusals, attempts, jitter_percent)| Policy {
                 leftover_steer: if f[0] {
                     LeftoverSteer::Keep
                 } else {
@@ -226,13 +248,8 @@ fn policies() -> impl Strategy<Value = Policy> {
                     jitter_percent,
                     ..Retry::default()
                 },
-                gates: Gates {
-                    prompt: f[7],
-                    turn_end: f[8],
-                    refusal: true,
-                    mode: f[9],
-                },
-                store_failure: if f[10] {
+                gates,
+                store_failure: if f[7] {
                     StoreFailure::Fail
                 } else {
                     StoreFailure::GoOn
@@ -261,7 +278,7 @@ fn hooks() -> impl Strategy<Value = Vec<LocalHook>> {
             decides,
         }
     });
-    prop_oneof![2 => Just(vec![]), 3 => vec(hook, 1..4)]
+    prop_oneof![3 => Just(vec![]), 2 => vec(hook, 1..4)]
 }
 
 fn limits() -> impl Strategy<Value = Limits> {
