@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use turnwire::json::{
-    JsonFaultKind, Members, Raw, ScanRules, Str, scan, scan_value, write_raw, write_raw_line_safe,
-    write_str, write_str_line_safe,
+    JsonFault, JsonFaultKind, Members, Raw, ScanRules, Str, scan, scan_value, write_raw,
+    write_raw_line_safe, write_str, write_str_line_safe,
 };
 
 /// A value that serde_json takes, and in which no name occurs twice.
@@ -80,6 +80,41 @@ fn nearly_json() -> impl Strategy<Value = Vec<u8>> {
         1 => Just("\t"), 1 => Just("\"\t\""), 1 => Just("NaN"),
     ];
     prop::collection::vec(token, 0..14).prop_map(|tokens| tokens.concat().into_bytes())
+}
+
+/// Lines that often begin alike, whole and broken.
+fn alike() -> impl Strategy<Value = Vec<u8>> {
+    let head = prop_oneof![
+        3 => Just("{\"id\":\"0123456789\",\"type\":\"token\",\"text\":"),
+        2 => Just("{\"id\":\"0123456789\",\"type\":\"usage\",\"\\u0061\":"),
+        1 => Just(" {\"id\":\"012345678\",\"a\":[{\"b\":1}],\"c\":"), 1 => Just("{\"a\":"), 1 => Just("{"),
+    ];
+    let value = prop_oneof![
+        3 => Just("\"x\""), 2 => Just("\"xy\""), 1 => Just(" 12"), 1 => Just("1"), 1 => Just("[[{}]]"), 1 => Just("[[[]]]"),
+        1 => Just("\"\\ud83d\""), 1 => Just("{\"a\":1,\"a\":1}"), 1 => Just("{\"b\":{}}"), 1 => Just("\"\\n\""), 1 => Just(""),
+    ];
+    let tail = prop_oneof![
+        4 => Just("}"), 1 => Just(",\"text\":1}"), 1 => Just(",\"z\":\"w\"} "), 1 => Just(""), 1 => Just(",\"a\":2}"),
+        1 => Just("} x"), 1 => Just(",\"\\u0069d\":0}"), 1 => Just(",\"m0\":0,\"m1\":1,\"m2\":2,\"m3\":3,\"m4\":4,\"m5\":5,\
+            \"m6\":6,\"m7\":7,\"m8\":8,\"m9\":9,\"ma\":10,\"mb\":11,\"mc\":12,\"md\":13,\"m0\":14}"),
+        1 => Just(",\"m0\":0,\"m1\":1,\"m2\":2,\"m3\":3,\"m4\":4,\"m5\":5,\"m6\":6,\"m7\":7,\"m8\":8,\"m9\":9,\"ma\":10,\
+            \"mb\":11,\"mc\":12,\"md\":13,\"me\":14}"),
+    ];
+    (
+        head,
+        value,
+        tail,
+        prop_oneof![9 => Just(None), 1 => (0_usize..40, any::<u8>()).prop_map(Some)],
+    )
+        .prop_map(|(head, value, tail, damage)| {
+            let mut line = [head, value, tail].concat().into_bytes();
+            if let Some((at, byte)) = damage
+                && let Some(place) = line.get_mut(at)
+            {
+                *place = byte;
+            }
+            line
+        })
 }
 
 /// A name from a small set, so that duplicates happen; spelled in two ways.
@@ -228,6 +263,25 @@ proptest! {
             let names: Vec<&str> = object.iter().map(|(name, _)| name).collect();
             let decoded: BTreeMap<Key<'_>, Raw<'_>> = object.decode().unwrap();
             prop_assert_eq!(decoded.len(), names.len());
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_of_the_last_line_changes_nothing(
+        lines in prop::collection::vec((alike(), any::<bool>()), 1..12),
+    ) {
+        let (mut warm, mut cold) = (Members::new(), Members::without_memory());
+        for (line, lenient) in lines {
+            let rules = if lenient { ScanRules::LENIENT } else { ScanRules { max_depth: 3, ..ScanRules::STRICT } };
+            let show = |members: &mut Members| {
+                let object = scan(&line, &rules, members)?;
+                let seen: Vec<_> = object.iter().map(|(name, value)| (name.to_owned(), value)).collect();
+                let found: Vec<_> = seen.iter().map(|(name, _)| object.get(name)).collect();
+                Ok((seen, found, object.decode::<Value>()))
+            };
+            let fresh: Result<_, JsonFault> = show(&mut Members::new());
+            prop_assert_eq!(&show(&mut warm), &fresh);
+            prop_assert_eq!(&show(&mut cold), &fresh);
         }
     }
 

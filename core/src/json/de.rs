@@ -13,8 +13,8 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 
 use super::error::DecodeError;
+use super::members::{Members, NameText, Value};
 use super::raw::{RAW, Raw};
-use super::scan::{Members, NameText, Value};
 use super::text::{find_stop, read_escape, skip_space, unescape};
 
 type Result<T> = core::result::Result<T, DecodeError>;
@@ -164,6 +164,11 @@ impl<'a> Member<'a> {
             None
         }
     }
+
+    /// The content of a string with escapes, as it is spelled.
+    fn escaped(&self) -> Option<&'a str> {
+        self.span().strip_prefix('"')?.strip_suffix('"')
+    }
 }
 
 macro_rules! to_cursor {
@@ -175,12 +180,15 @@ macro_rules! to_cursor {
     )*};
 }
 
-macro_rules! plain_first {
+macro_rules! string_first {
     ($($method:ident)*) => {$(
         #[inline]
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-            match self.plain() {
-                Some(text) => visitor.visit_borrowed_str(text),
+            if let Some(text) = self.plain() {
+                return visitor.visit_borrowed_str(text);
+            }
+            match self.escaped() {
+                Some(inner) => visitor.visit_string(unescape(inner)),
                 None => self.cursor().deserialize_any(visitor),
             }
         }
@@ -190,7 +198,7 @@ macro_rules! plain_first {
 impl<'de> Deserializer<'de> for Member<'de> {
     type Error = DecodeError;
 
-    plain_first! { deserialize_any deserialize_str deserialize_string deserialize_char deserialize_identifier }
+    string_first! { deserialize_any deserialize_str deserialize_string deserialize_char deserialize_identifier }
 
     to_cursor! {
         deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128

@@ -14,6 +14,7 @@
 
 mod de;
 mod error;
+mod members;
 mod raw;
 mod scan;
 #[cfg(test)]
@@ -22,8 +23,9 @@ mod text;
 mod write;
 
 pub use error::{DecodeError, DecodeErrorKind, Found, JsonFault, JsonFaultKind};
+pub use members::Members;
 pub use raw::{Kind, Object, Raw, Str};
-pub use scan::{Duplicates, LoneSurrogates, Members, ScanRules, scan, scan_value};
+pub use scan::{Duplicates, LoneSurrogates, ScanRules, scan, scan_value};
 pub use write::{
     write_bool, write_i64, write_raw, write_raw_line_safe, write_str, write_str_line_safe,
     write_u64,

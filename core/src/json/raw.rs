@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 
 use super::de::{self, Cursor};
 use super::error::DecodeError;
-use super::scan::Members;
+use super::members::Members;
 use super::text::unescape;
 
 /// A scanned top-level object: its line and its members.
@@ -46,9 +46,21 @@ impl<'m, 'a: 'm> Object<'m, 'a> {
 
     /// The value of the member of this name, however the name is spelled.
     pub fn get(&self, name: &str) -> Option<Raw<'a>> {
-        self.iter()
-            .find(|(found, _)| *found == name)
-            .map(|(_, value)| value)
+        let value = self.members.find(self.text, name)?;
+        self.text.get(value.start..value.end).map(Raw)
+    }
+
+    /// The string that the member of this name is; lent if it has no escapes.
+    /// `None` if there is no such member, or it is of another type.
+    pub fn string(&self, name: &str) -> Option<Cow<'a, str>> {
+        let value = self.members.find(self.text, name)?;
+        if value.plain {
+            return self
+                .text
+                .get(value.start + 1..value.end - 1)
+                .map(Cow::Borrowed);
+        }
+        self.text.get(value.start..value.end).map(Raw)?.string()
     }
 
     /// The members in the order of the text; names decoded.

@@ -1,12 +1,14 @@
 //! The strict scan.
 
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::str;
 
 use super::error::{Found, JsonFault, JsonFaultKind, path_at, shorten};
+use super::members::{Members, Name, Open, Value};
 use super::raw::{Object, Raw};
-use super::text::{Escape, find_stop, number_end, read_escape, skip_space, unescape_into};
+use super::text::{
+    Escape, Stops, find_stop, number_end, read_escape, simple_escape, skip_space, unescape_into,
+};
 
 /// What a scan lets pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,107 +64,6 @@ pub enum Duplicates {
     Pass,
 }
 
-/// What a scan finds and needs: the members of the top-level object, and
-/// working memory. Reuse one for many lines: it allocates nothing once warm.
-#[derive(Clone, Debug, Default)]
-pub struct Members {
-    /// Names of all objects open now; those of the top-level object come first
-    /// and stay.
-    names: Vec<Name>,
-    /// The values of the top-level members.
-    values: Vec<Value>,
-    /// Names that are spelled with escapes, decoded, end to end.
-    decoded: String,
-    open: Vec<Open>,
-    order: Vec<u32>,
-}
-
-impl Members {
-    /// Empty; allocates nothing.
-    pub const fn new() -> Self {
-        Self {
-            names: Vec::new(),
-            values: Vec::new(),
-            decoded: String::new(),
-            open: Vec::new(),
-            order: Vec::new(),
-        }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.values.len()
-    }
-
-    /// The name and value of a member of the last object scanned, which was
-    /// `text`.
-    pub(super) fn get<'m, 'a: 'm>(
-        &'m self,
-        text: &'a str,
-        index: usize,
-    ) -> Option<(NameText<'m, 'a>, Value)> {
-        let name = self.names.get(index)?;
-        let span = name.start..name.end;
-        let name = if name.escaped {
-            NameText::Decoded(self.decoded.get(span)?)
-        } else {
-            NameText::Borrowed(text.get(span)?)
-        };
-        Some((name, *self.values.get(index)?))
-    }
-
-    fn clear(&mut self) {
-        self.names.clear();
-        self.values.clear();
-        self.decoded.clear();
-        self.open.clear();
-    }
-}
-
-/// A member's name: lent from the line, or decoded.
-#[derive(Clone, Copy)]
-pub(super) enum NameText<'m, 'a> {
-    Borrowed(&'a str),
-    Decoded(&'m str),
-}
-
-impl<'m, 'a: 'm> NameText<'m, 'a> {
-    pub(super) fn as_str(self) -> &'m str {
-        match self {
-            Self::Borrowed(name) => name,
-            Self::Decoded(name) => name,
-        }
-    }
-}
-
-/// Where a name stands: in the text, or decoded.
-#[derive(Clone, Copy, Debug)]
-struct Name {
-    start: usize,
-    end: usize,
-    /// Its quote in the text.
-    at: usize,
-    escaped: bool,
-}
-
-/// Where a value stands in the text.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Value {
-    pub(super) start: usize,
-    pub(super) end: usize,
-    /// It is a string without escapes.
-    pub(super) plain: bool,
-}
-
-/// An open object or array below the top.
-#[derive(Clone, Copy, Debug)]
-struct Open {
-    is_object: bool,
-    /// Where its names begin.
-    names: usize,
-    /// Where its decoded names begin.
-    decoded: usize,
-}
-
 /// Scans a whole line that must be one JSON object.
 ///
 /// # Errors
@@ -174,17 +75,28 @@ pub fn scan<'m, 'a: 'm>(
     rules: &ScanRules,
     members: &'m mut Members,
 ) -> Result<Object<'m, 'a>, JsonFault> {
-    members.clear();
-    let text = utf8(line)?;
-    let mut scanner = Scanner {
-        bytes: line,
-        text,
-        rules,
-        members,
-    };
-    match scanner.top_object() {
-        Ok(start) => Ok(Object::new(text, start, members)),
-        Err(fault) => Err(fault.located(line)),
+    let (known, resume) = members.resume(line, rules);
+    let scanned = utf8(line).and_then(|text| {
+        let mut scanner = Scanner {
+            bytes: line,
+            text,
+            rules,
+            members,
+        };
+        let start = scanner
+            .top_object(resume)
+            .map_err(|fault| fault.located(line))?;
+        Ok((text, start))
+    });
+    match scanned {
+        Ok((text, start)) => {
+            members.remember(line, rules, known);
+            Ok(Object::new(text, start, members))
+        }
+        Err(fault) => {
+            members.clear();
+            Err(fault)
+        }
     }
 }
 
@@ -247,9 +159,35 @@ struct Scanner<'a, 's> {
 }
 
 impl Scanner<'_, '_> {
-    /// The top-level object: leaves its members. Gives its start.
-    fn top_object(&mut self) -> Result<usize, Fault> {
+    /// The top-level object: leaves its members. Gives its start. `resume` is
+    /// where to go on, at a member's value, if all before it is known.
+    fn top_object(&mut self, resume: Option<usize>) -> Result<usize, Fault> {
         let start = skip_space(self.bytes, 0);
+        let mut at = match resume {
+            Some(at) => skip_space(self.bytes, at),
+            None => match self.first_member(start)? {
+                Some(at) => at,
+                None => return Ok(start),
+            },
+        };
+        loop {
+            let value = self.value(at)?;
+            self.members.values.push(value);
+            at = skip_space(self.bytes, value.end);
+            match self.byte(at) {
+                Some(b',') => at = skip_space(self.bytes, at + 1),
+                Some(b'}') => break,
+                _ => return Err(self.syntax(at, "`,` or `}`")),
+            }
+            at = self.name(at, 0)?;
+        }
+        self.check_many(0)?;
+        self.nothing_after(at + 1).map(|()| start)
+    }
+
+    /// The opening brace and the first name of the top-level object. Gives the
+    /// index of the value; `None` if the object is empty.
+    fn first_member(&mut self, start: usize) -> Result<Option<usize>, Fault> {
         match self.byte(start) {
             Some(b'{') if self.rules.max_depth == 0 => return Err(self.too_deep(start)),
             Some(b'{') => {}
@@ -268,23 +206,11 @@ impl Scanner<'_, '_> {
                 });
             }
         }
-        let mut at = skip_space(self.bytes, start + 1);
+        let at = skip_space(self.bytes, start + 1);
         if self.byte(at) == Some(b'}') {
-            return self.nothing_after(at + 1).map(|()| start);
+            return self.nothing_after(at + 1).map(|()| None);
         }
-        loop {
-            at = self.name(at, 0)?;
-            let value = self.value(at)?;
-            self.members.values.push(value);
-            at = skip_space(self.bytes, value.end);
-            match self.byte(at) {
-                Some(b',') => at = skip_space(self.bytes, at + 1),
-                Some(b'}') => break,
-                _ => return Err(self.syntax(at, "`,` or `}`")),
-            }
-        }
-        self.check_many(0)?;
-        self.nothing_after(at + 1).map(|()| start)
+        self.name(at, 0).map(Some)
     }
 
     fn any_value(&mut self) -> Result<Value, Fault> {
@@ -463,32 +389,37 @@ impl Scanner<'_, '_> {
     }
 
     /// The rest of a string that has something besides plain text at `at`.
-    fn odd_string(&self, mut at: usize) -> Result<(usize, bool), Fault> {
+    fn odd_string(&self, at: usize) -> Result<(usize, bool), Fault> {
+        let mut stops = Stops::<false>::new(self.bytes, at);
         let mut escaped = false;
         loop {
+            let at = stops.next();
             match self.byte(at) {
                 Some(b'"') => return Ok((at + 1, escaped)),
                 Some(b'\\') => {
                     escaped = true;
-                    let (escape, end) = read_escape(self.bytes, at);
-                    match escape {
-                        Escape::Char(_) => {}
-                        Escape::Lone => match self.rules.lone_surrogates {
-                            LoneSurrogates::Replace => {}
-                            LoneSurrogates::Refuse => {
-                                return Err(Fault {
-                                    at,
-                                    kind: JsonFaultKind::LoneSurrogate,
-                                });
-                            }
-                        },
-                        Escape::Bad => return Err(self.syntax(end, "an escape")),
+                    if simple_escape(self.bytes, at).is_some() {
+                        stops.skip_letter();
+                    } else {
+                        stops.skip_to(self.odd_escape(at)?);
                     }
-                    at = end;
                 }
                 _ => return Err(self.syntax(at, "the rest of a string")),
             }
-            at = find_stop::<false>(self.bytes, at);
+        }
+    }
+
+    /// An escape of more than two bytes. Gives the index after it.
+    fn odd_escape(&self, at: usize) -> Result<usize, Fault> {
+        let (escape, end) = read_escape(self.bytes, at);
+        match escape {
+            Escape::Char(_) => Ok(end),
+            Escape::Lone if self.rules.lone_surrogates == LoneSurrogates::Replace => Ok(end),
+            Escape::Lone => Err(Fault {
+                at,
+                kind: JsonFaultKind::LoneSurrogate,
+            }),
+            Escape::Bad => Err(self.syntax(end, "an escape")),
         }
     }
 

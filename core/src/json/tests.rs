@@ -36,6 +36,8 @@ fn members_are_found_by_name_in_any_order_and_spelling() {
     assert_eq!(object.get("b").unwrap().as_str(), r#"[1, {"x":2}]"#);
     assert_eq!(object.get("c").unwrap().as_str(), "-1.5e3");
     assert!(object.get("d").unwrap().is_null());
+    assert_eq!(object.string("a").unwrap(), "\n");
+    assert_eq!((object.string("c"), object.string("x")), (None, None));
     assert!(object.get("x").is_none());
     let names: Vec<&str> = object.iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["b", "a", "c", "d"]);
@@ -429,6 +431,32 @@ fn text_is_escaped_as_json_requires_and_no_more() {
                 .unwrap(),
             long
         );
+    }
+}
+
+#[test]
+fn an_escape_may_stand_anywhere_in_a_long_text() {
+    for length in 0..140 {
+        for escape in [
+            "\\\\",
+            "\\\"",
+            "\\n\\\\",
+            "\\ud83e\\udd80",
+            "\\u00e9\\\"",
+            "é\\\\\\\\\\\"",
+        ] {
+            let text = format!("\"{}{escape}{}\"", "x".repeat(length), "y".repeat(70));
+            let expected: String = serde_json::from_str(&text).unwrap();
+            let raw = scan_value(text.as_bytes(), &ScanRules::STRICT).unwrap();
+            assert_eq!(raw.string().unwrap(), expected, "{text}");
+            let mut out = vec![];
+            write_str(&mut out, &expected);
+            assert_eq!(out, serde_json::to_vec(&expected).unwrap());
+            // Without its end, and with half of its last escape.
+            for end in [text.len() - 1, length + 2] {
+                assert!(scan_value(&text.as_bytes()[..end], &ScanRules::STRICT).is_err());
+            }
+        }
     }
 }
 

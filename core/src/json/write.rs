@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::raw::Raw;
-use super::text::{Escape, find_stop, read_escape};
+use super::text::{Escape, Stops, find_stop, read_escape};
 
 /// Appends a string with its quotes. Escapes only what JSON requires: quote,
 /// backslash and control characters.
@@ -25,32 +25,39 @@ fn escape<const LINE_SAFE: bool>(out: &mut Vec<u8>, text: &str) {
     let bytes = text.as_bytes();
     out.reserve(bytes.len() + 2);
     out.push(b'"');
-    let mut start = 0;
-    let mut at = 0;
+    let first = find_stop::<LINE_SAFE>(bytes, 0);
+    out.extend_from_slice(bytes.get(..first).unwrap_or_default());
+    if first < bytes.len() {
+        escape_from::<LINE_SAFE>(out, bytes, first);
+    }
+    out.push(b'"');
+}
+
+/// The rest of a text, from its first byte that may need an escape.
+fn escape_from<const LINE_SAFE: bool>(out: &mut Vec<u8>, bytes: &[u8], mut start: usize) {
+    let mut stops = Stops::<LINE_SAFE>::new(bytes, start);
     loop {
-        at = find_stop::<LINE_SAFE>(bytes, at);
-        let Some(&byte) = bytes.get(at) else { break };
-        let length = if byte == 0xE2 {
-            match separator(bytes, at) {
-                Some(_) => 3,
-                None => {
-                    at += 1;
-                    continue;
+        let at = stops.next();
+        let run = bytes.get(start..at).unwrap_or_default();
+        match bytes.get(at) {
+            None => {
+                out.extend_from_slice(run);
+                return;
+            }
+            Some(0xE2) => {
+                if let Some(escape) = separator(bytes, at) {
+                    out.extend_from_slice(run);
+                    out.extend_from_slice(escape);
+                    start = at + 3;
                 }
             }
-        } else {
-            1
-        };
-        out.extend_from_slice(bytes.get(start..at).unwrap_or_default());
-        match byte {
-            0xE2 => out.extend_from_slice(separator(bytes, at).unwrap_or_default()),
-            _ => write_escape(out, byte),
+            Some(&byte) => {
+                out.extend_from_slice(run);
+                write_escape(out, byte);
+                start = at + 1;
+            }
         }
-        at += length;
-        start = at;
     }
-    out.extend_from_slice(bytes.get(start..).unwrap_or_default());
-    out.push(b'"');
 }
 
 /// The escape for the line or paragraph separator at `at`, if it is one.
@@ -63,6 +70,7 @@ fn separator(bytes: &[u8], at: usize) -> Option<&'static [u8]> {
     }
 }
 
+#[inline]
 fn write_escape(out: &mut Vec<u8>, byte: u8) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let short = match byte {

@@ -537,6 +537,9 @@ pub enum WireFault {
 }
 
 fn tag<'a>(object: &Object<'_, 'a>, name: &'static str) -> Result<Cow<'a, str>, WireFault> {
+    if let Some(tag) = object.string(name) {
+        return Ok(tag);
+    }
     let value = object.get(name).ok_or(WireFault::NoTag(name))?;
     value.string().ok_or_else(|| WireFault::TagKind {
         tag: name,
@@ -660,7 +663,11 @@ impl<'a> AgentLine<'a> {
         }
         match EventLine::decode(&kind, &object) {
             Some(event) => {
-                let SessionOf { session_id } = object.decode().map_err(WireFault::Fields)?;
+                let session_id = match object.string("session_id") {
+                    Some(session_id) => session_id,
+                    // Says what is wrong with it.
+                    None => object.decode::<SessionOf<'_>>().map_err(WireFault::Fields)?.session_id,
+                };
                 Ok(AgentLine::Event {
                     session_id,
                     event: event.map_err(WireFault::Fields)?,
