@@ -49,9 +49,7 @@ pub fn file(mix: Mix, mib: u32, file: &str) -> io::Result<Vec<u8>> {
             "--mix",
             mix.name(),
         ]);
-        let output = command
-            .args(["--mib", &mib.to_string(), "--giant-every", "8"])
-            .output()?;
+        let output = command.args(["--mib", &mib.to_string()]).output()?;
         if !output.status.success() {
             let text = String::from_utf8_lossy(&output.stderr).into_owned();
             return Err(io::Error::other(format!("corpus.py failed: {text}")));
