@@ -337,11 +337,9 @@ impl Session {
                 self.apply_setting(setting);
             }
             Err(detail) => {
-                let text = format!("the setting could not be stored: {detail}");
-                self.refuse(
-                    command,
-                    Refusal::Failed(super::failure(crate::vocab::FailureKind::Store, &text)),
-                );
+                // The plain reason: whoever answers the host says what failed, in the words of its protocol.
+                let failure = super::failure(crate::vocab::FailureKind::Store, &detail);
+                self.refuse(command, Refusal::Failed(failure));
             }
         }
         self.pass_barriers();

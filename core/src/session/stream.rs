@@ -76,6 +76,13 @@ impl Session {
                     .delta(self.now, stream.message, block, Kind::Text, text);
             }
             ModelChunk::Thinking(text) => {
+                // A signature signs the thinking before it; what follows is a block of its own.
+                if let Some(Slot::Thinking { signature }) =
+                    stream.open.and_then(|at| stream.slots.get(at))
+                    && !signature.is_empty()
+                {
+                    self.close_block(stream);
+                }
                 let block = self.open_block(stream, Kind::Thinking);
                 self.text.push_str(text);
                 self.out

@@ -369,3 +369,35 @@ fn s_65_a_call_is_lent_with_the_input_that_was_decided() {
     play(&mut world, &["Tool c1 ok"]);
     assert_eq!(look(&world), "not live");
 }
+
+#[test]
+fn s_22_thinking_after_a_signature_is_a_block_of_its_own() {
+    let mut world = World::new(config());
+    world.prompt(1, Deliver::IfIdle);
+    for chunk in [
+        ModelChunk::Thinking("one"),
+        ModelChunk::Signature("si"),
+        ModelChunk::Signature("g1"),
+        ModelChunk::Thinking("two"),
+        ModelChunk::Signature("sig2"),
+        ModelChunk::Text("said"),
+    ] {
+        world.model(1, chunk);
+    }
+    world.complete(1);
+    let thinking = |text: &str, signature: &str| Block::Thinking {
+        text: text.into(),
+        signature: Some(signature.into()),
+    };
+    let message = world.session.history().last().cloned();
+    let blocks: Vec<Block> = message
+        .iter()
+        .flat_map(|m| m.content.iter().map(|block| (**block).clone()))
+        .collect();
+    let wanted = [
+        thinking("one", "sig1"),
+        thinking("two", "sig2"),
+        Block::Text("said".into()),
+    ];
+    assert_eq!(blocks, wanted);
+}
