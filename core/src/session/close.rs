@@ -86,7 +86,7 @@ impl Session {
                 continue;
             }
             self.held = false;
-            self.strand_steers();
+            self.strand_steers(DropWhy::Idle);
             if self.closing.is_draining() {
                 if self.owed.is_empty() {
                     self.closed();
@@ -98,13 +98,13 @@ impl Session {
     }
 
     /// Steers that went with a pending prompt which is gone.
-    fn strand_steers(&mut self) {
+    fn strand_steers(&mut self, why: DropWhy) {
         while let Some(prompt) = self.prompts.pop_steer() {
             match prompt.kind {
                 Kind::Context => self.apply_idle(prompt),
                 Kind::Prompt => self.say(What::PromptEnded {
                     prompt: prompt.id,
-                    end: End::Dropped(DropWhy::Idle),
+                    end: End::Dropped(why),
                 }),
             }
         }
@@ -117,7 +117,7 @@ impl Session {
     }
 
     fn closed(&mut self) {
-        self.strand_steers();
+        self.strand_steers(DropWhy::Closed);
         while let Some(owed) = self.owed.pop_front() {
             self.refuse(owed.command, Refusal::Closing);
         }

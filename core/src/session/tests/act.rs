@@ -483,8 +483,8 @@ fn model_says(world: &mut World, request: u64, words: &[&str]) -> Vec<String> {
             reached: true,
             retry_after_us: None,
         },
-        ["Failed", "full"] => ModelChunk::Failed {
-            failure: failed(FailureKind::ContextFull, Some(400), false),
+        ["Failed", "full", again @ ..] => ModelChunk::Failed {
+            failure: failed(FailureKind::ContextFull, Some(400), !again.is_empty()),
             reached: true,
             retry_after_us: None,
         },

@@ -229,6 +229,35 @@ fn t_27_provider_ids_are_made_unique() {
 }
 
 #[test]
+fn t_11_an_id_of_a_void_reply_is_free_again() {
+    let mut world = world(
+        "",
+        &["Prompt P1", "r1 Call read#n1", "r1 Failed", "@1 Woken"],
+    );
+    play(&mut world, &["r2 Call read#n1", "r2 Finish, End"]);
+    let reply = world.session.history().last().unwrap().clone();
+    let Block::ToolUse { provider_id, .. } = &*reply.content[0] else {
+        panic!("{reply:?}")
+    };
+    assert_eq!(provider_id.as_deref(), Some("n1"));
+}
+
+#[test]
+fn s_31_calls_of_a_reply_that_was_cancelled_or_detached() {
+    for cancel in ["Cancel", "Cancel Turn Run Switch"] {
+        let mut world = world("", &["Prompt P1", "r1 Call read#n1", cancel]);
+        play(&mut world, &["Prompt P2"]);
+        let wanted = [
+            "User: prompt 1",
+            "Assistant c1: ",
+            "c1!: not run: cancelled",
+            "User: prompt 2",
+        ];
+        assert_eq!(sent(&world, 2), wanted, "{cancel}");
+    }
+}
+
+#[test]
 fn s_31_a_loaded_history_is_paired() {
     let message = |id, role, blocks: Vec<Block>| {
         Arc::new(Message {

@@ -407,3 +407,108 @@ fn a_turn_says_what_it_used_and_answered() {
     }
     assert!(found);
 }
+
+#[test]
+fn tw_10_an_idle_session_gives_a_large_buffer_back() {
+    let mut session = streaming(config());
+    let token = "x".repeat(100_000);
+    session.handle(text(1, &token), Now::default()).unwrap();
+    assert!(session.text.capacity() >= 100_000);
+    let finish = Input::Model {
+        request: RequestId(1),
+        chunk: ModelChunk::Finish("stop"),
+    };
+    session.handle(finish, Now::default()).unwrap();
+    let end = Input::Model {
+        request: RequestId(1),
+        chunk: ModelChunk::End,
+    };
+    session.handle(end, Now::default()).unwrap();
+    assert_eq!(session.text.capacity(), 0);
+}
+
+#[test]
+fn s_33_no_more_calls_are_under_way_than_hooks_and_questions_have_room_for() {
+    let mut world = World::new(policy("(tools=100)"));
+    act(&mut world, "Prompt P1");
+    for _ in 0..20 {
+        act(&mut world, "r1 Call read#n1");
+    }
+    let said = act(&mut world, "r1 Finish, End");
+    let running = said.iter().filter(|word| word.starts_with("!RunTool"));
+    assert_eq!(running.count(), 16);
+}
+
+#[test]
+fn tw_10_tool_output_is_cut_and_marked() {
+    let mut config = config();
+    config.limits.tool_output_bytes = 10;
+    let mut world = World::new(config);
+    for input in ["Prompt P1", "r1 Call read#n1", "r1 Finish, End"] {
+        act(&mut world, input);
+    }
+    let show = Show {
+        summary: None,
+        changed: Vec::new(),
+        meta: Vec::new(),
+        details: None,
+        truncated: false,
+        redacted: false,
+    };
+    let update = ToolUpdate::Done {
+        outcome: ToolOutcome::Ok,
+        content: vec![Block::Text("0123456789abcdef".into())],
+        show: Some(show.into()),
+    };
+    let call = CallId(1);
+    let ended = Input::Tool { call, update };
+    world.session.handle(ended, world.now).unwrap();
+    let Some(Output::Event(event)) = world.session.poll_output() else {
+        panic!("nothing said")
+    };
+    let What::ToolEnded { content, show, .. } = &event.what else {
+        panic!("{event:?}")
+    };
+    let kept = Block::Text("01234\n[… 6 bytes left out …]\nbcdef".into());
+    assert_eq!(*content, [kept]);
+    assert!(show.as_ref().unwrap().truncated);
+}
+
+#[test]
+fn tw_10_rules_of_the_host_are_bounded() {
+    let mut world = World::new(config());
+    for input in ["Prompt P1", "r1 Call writeask#n1", "r1 Finish, End"] {
+        act(&mut world, input);
+    }
+    let rules = (0..5000).map(|n| (format!("t{n}").into(), None)).collect();
+    let update = PermissionUpdate::Rules {
+        op: SetOp::Add,
+        behaviour: "allow".into(),
+        rules,
+        keep: Keep::Session,
+    };
+    let updates = vec![update];
+    let said = world.reply(
+        1,
+        Ok(Reply::Allow {
+            input: None,
+            updates,
+        }),
+    );
+    assert_eq!(said.last().unwrap(), "Notice permission_update");
+}
+
+#[test]
+fn om_13_another_model_counts_anew() {
+    let mut world = World::new(config());
+    let mut used = |inputs: &[&str]| {
+        for input in inputs {
+            act(&mut world, input);
+        }
+        world.session.estimate.used()
+    };
+    let raw = used(&["Prompt P1"]);
+    let scaled = used(&["r1 Text", "r1 Usage 1000", "r1 Finish, End"]);
+    assert!(raw < 50 && scaled > 1000, "{raw} {scaled}");
+    assert!(used(&["Set Model:other"]) < 50);
+}
