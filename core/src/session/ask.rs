@@ -411,7 +411,7 @@ impl Session {
         }
     }
 
-    /// Every open question is closed, in order of creation; a permission's hook stops with it (section 10, step 1).
+    /// Every open question is closed, in order of creation; a permission's hook stops with it.
     pub(super) fn close_asks(&mut self, how: &AskClose, batch: Option<&mut Batch>) {
         let mut batch = batch;
         while let Some((ask, open)) = self.asks.pop_first() {

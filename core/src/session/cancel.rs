@@ -1,4 +1,6 @@
-//! Cancel, in the exact order of section 10; a crash takes the same way with other ends.
+//! Cancel, in one exact order: questions closed, the reply, effects stopped, the open message and its request, the
+//! retry, the calls, a note, the step, the turn, its prompts, the queue's fate. A crash takes the same way with other
+//! ends.
 
 use alloc::{boxed::Box, format, vec::Vec};
 

@@ -68,7 +68,7 @@ impl Session {
         }
     }
 
-    /// While idle: the first thing that applies of the end of section 5.9.
+    /// While idle, the first that applies: closed, the next pending prompt, drained, settled.
     pub(super) fn idle(&mut self) {
         while let Phase::Idle = self.phase {
             if self.closing.is_now() {

@@ -1,4 +1,4 @@
-//! Commands: each is answered exactly once (S-05), in every phase as the table of section 3 says.
+//! Commands: each is answered exactly once (S-05), in every phase.
 
 use alloc::{boxed::Box, format, sync::Arc, vec::Vec};
 

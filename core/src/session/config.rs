@@ -146,7 +146,7 @@ pub struct LocalHook {
     pub decides: bool,
 }
 
-/// Choices between behaviours (`session.md` section 12).
+/// Choices between behaviours.
 #[derive(Clone, Debug)]
 pub struct Policy {
     /// What becomes of a steer that came too late for its turn.
@@ -321,7 +321,7 @@ pub enum RefuseAt {
     Percent(u8),
 }
 
-/// Sizes and numbers (`session.md` section 13): what holds memory in bounds, whatever comes in.
+/// Sizes and numbers: what holds memory in bounds, whatever comes in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of one prompt; more is refused `TooLarge`.

@@ -1,4 +1,4 @@
-//! The size of the next request in tokens (section 11), in whole numbers rounded up.
+//! The size of the next request in tokens, in whole numbers rounded up.
 //!
 //! raw = ⌈bytes of text, arguments and schemas / 4⌉ + 4 a message + 1,600 an image. `used` scales it by what the
 //! provider reported for the last complete request, if that was more.

@@ -1,4 +1,4 @@
-//! Hooks: the slots they run in, one after another at one point, whoever runs them (section 8).
+//! Hooks: the slots they run in, one after another at one point, whoever runs them.
 
 use alloc::{collections::VecDeque, format, vec::Vec};
 
@@ -195,7 +195,7 @@ impl Session {
         }
     }
 
-    /// Judges what a hook answered: failures by the row of its point (section 8).
+    /// Judges what a hook answered: failures by the row of its point.
     pub(super) fn judge_hook(&mut self, run: Run, result: Result<HookReply, Text>) -> Outcome {
         let Run {
             owner,

@@ -1,4 +1,4 @@
-//! Requests: sending them, what became of an attempt, and trying again (section 6).
+//! Requests: sending them, what became of an attempt, and trying again.
 
 use alloc::{boxed::Box, format, vec::Vec};
 

@@ -1,4 +1,4 @@
-//! From a prompt to the end of a turn (section 5).
+//! From a prompt to the end of a turn.
 
 use alloc::{boxed::Box, collections::VecDeque, format, string::String, sync::Arc, vec::Vec};
 
@@ -118,7 +118,7 @@ impl Session {
         self.admit(turn, chain);
     }
 
-    /// The boundary before a step: every limit is looked at here (section 5.4).
+    /// The boundary before a step: every limit is looked at here.
     pub(super) fn boundary(&mut self, turn: Box<Turn>) {
         if self.reloading.is_some() || !self.has_room() {
             self.phase = Phase::Waiting(turn);
@@ -318,7 +318,7 @@ impl Session {
         self.own_message(Role::User, Origin::Hook(key.clone()), text, Some(call))
     }
 
-    /// A whole reply without calls: does the turn end (section 5.8)?
+    /// A whole reply without calls: does the turn end?
     pub(super) fn would_end(&mut self, mut turn: Box<Turn>) {
         if self.prompts.steer_waits() {
             self.end_step(&mut turn);
@@ -567,7 +567,7 @@ impl Session {
         );
     }
 
-    /// `TurnEnded`, the ends of its prompts, left-over steers, the queue's fate (section 5.9).
+    /// `TurnEnded`, the ends of its prompts, left-over steers, the queue's fate.
     fn end_turn(&mut self, turn: Box<Turn>, end: End, fate: Fate) {
         let Turn {
             id,

@@ -1,4 +1,12 @@
-//! Judging a call: the table of section 7, first row that decides.
+//! Judging a call; the first row that decides, decides:
+//!
+//! 1. the name is known, the arguments parse and fit the schema;
+//! 2. pre-tool hooks;
+//! 3. a deny rule, in every mode, whatever a hook said;
+//! 4. a mode that lets nothing be changed, for a call that changes something;
+//! 5. an allow rule or a hook's allow, for content that somebody approved: run;
+//! 6. an ask rule, a hook that wants a question, content that nobody approved: ask, unless the mode asks nobody;
+//! 7. the mode.
 
 use alloc::{format, string::ToString, vec::Vec};
 

@@ -1,4 +1,4 @@
-//! The tool phase: calls run in waves, each judged, asked about, run, and ended once (section 7).
+//! The tool phase: calls run in waves, each judged, asked about, run, and ended once.
 
 mod hooked;
 mod judge;
