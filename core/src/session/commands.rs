@@ -338,7 +338,7 @@ impl Session {
             }
             Err(detail) => {
                 // The plain reason: whoever answers the host says what failed, in the words of its protocol.
-                let failure = super::failure(crate::vocab::FailureKind::Store, &detail);
+                let failure = super::failure(crate::vocab::FailureKind::Store, detail);
                 self.refuse(command, Refusal::Failed(failure));
             }
         }
