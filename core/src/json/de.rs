@@ -7,8 +7,8 @@
 use alloc::borrow::Cow;
 use core::num::IntErrorKind;
 use serde::de::{
-    self, DeserializeSeed, Deserializer, EnumAccess, Error as _, IntoDeserializer, MapAccess,
-    SeqAccess, Unexpected, VariantAccess, Visitor, value::BorrowedStrDeserializer,
+    DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess, Unexpected,
+    Visitor, value::BorrowedStrDeserializer,
 };
 use serde::forward_to_deserialize_any;
 
@@ -16,6 +16,7 @@ use super::error::DecodeError;
 use super::members::{Members, NameText, Value};
 use super::raw::{RAW, Raw};
 use super::text::{find_stop, read_escape, skip_space, unescape};
+use super::variant::{NotAVariant, Variant};
 
 type Result<T> = core::result::Result<T, DecodeError>;
 
@@ -540,7 +541,7 @@ enum Wanted {
 }
 
 /// The elements of an array, or the members of an object.
-struct Elements<'c, 'a> {
+pub(super) struct Elements<'c, 'a> {
     cursor: &'c mut Cursor<'a>,
     first: bool,
     done: &'c mut bool,
@@ -549,7 +550,7 @@ struct Elements<'c, 'a> {
 impl Elements<'_, '_> {
     /// Whether there is another one; stands before it then.
     #[inline]
-    fn more(&mut self) -> bool {
+    pub(super) fn more(&mut self) -> bool {
         if *self.done {
             return false;
         }
@@ -734,98 +735,5 @@ impl<'de> Deserializer<'de> for &mut Cursor<'de> {
             _ => return self.any(NotAVariant(visitor), Wanted::Any),
         };
         result.map_err(|error| error.or_at(start))
-    }
-}
-
-/// Says what is expected where an enum's value is of a wrong type.
-struct NotAVariant<V>(V);
-
-impl<'de, V: Visitor<'de>> Visitor<'de> for NotAVariant<V> {
-    type Value = V::Value;
-
-    fn expecting(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        self.0.expecting(f)
-    }
-}
-
-/// An object with one member: its name is the variant, its value the content.
-struct Variant<'c, 'a> {
-    elements: Elements<'c, 'a>,
-}
-
-impl<'c, 'de> EnumAccess<'de> for Variant<'c, 'de> {
-    type Error = DecodeError;
-    type Variant = Self;
-
-    fn variant_seed<S: DeserializeSeed<'de>>(mut self, seed: S) -> Result<(S::Value, Self)> {
-        match self.elements.next_key_seed(seed)? {
-            Some(variant) => Ok((variant, self)),
-            None => Err(DecodeError::custom(
-                "expected an object with one member, found one with none",
-            )),
-        }
-    }
-}
-
-impl<'de> Variant<'_, 'de> {
-    fn content<S: DeserializeSeed<'de>>(mut self, seed: S) -> Result<S::Value> {
-        let value = self.elements.next_value_seed(seed)?;
-        if self.elements.more() {
-            return Err(DecodeError::custom(
-                "expected an object with one member, found more",
-            ));
-        }
-        Ok(value)
-    }
-}
-
-impl<'de> VariantAccess<'de> for Variant<'_, 'de> {
-    type Error = DecodeError;
-
-    fn unit_variant(self) -> Result<()> {
-        self.content(core::marker::PhantomData::<()>)
-    }
-
-    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value> {
-        self.content(seed)
-    }
-
-    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value> {
-        self.content(Visit {
-            visitor,
-            is_map: false,
-        })
-    }
-
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value> {
-        self.content(Visit {
-            visitor,
-            is_map: true,
-        })
-    }
-}
-
-/// A visitor as a seed.
-struct Visit<V> {
-    visitor: V,
-    is_map: bool,
-}
-
-impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Visit<V> {
-    type Value = V::Value;
-
-    fn deserialize<D: de::Deserializer<'de>>(
-        self,
-        deserializer: D,
-    ) -> core::result::Result<V::Value, D::Error> {
-        if self.is_map {
-            deserializer.deserialize_map(self.visitor)
-        } else {
-            deserializer.deserialize_seq(self.visitor)
-        }
     }
 }

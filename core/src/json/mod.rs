@@ -20,6 +20,7 @@ mod scan;
 #[cfg(test)]
 mod tests;
 mod text;
+mod variant;
 mod write;
 
 pub use error::{DecodeError, DecodeErrorKind, Found, JsonFault, JsonFaultKind};
