@@ -7,7 +7,7 @@ use bytes::{Buf as _, Bytes};
 use tokio::sync::mpsc;
 use turnwire::frame::LineSplitter;
 use turnwire::protocol::{Protocol, Server, ServerOutput};
-use turnwire::vocab::{Agent, Due, Input, Misuse, Output as AgentOutput, Signal};
+use turnwire::vocab::{Agent, Due, Input, Misuse, Now, Output as AgentOutput, Signal};
 
 use crate::clock::Clock;
 use crate::effects::{Effects, Report};
@@ -85,6 +85,8 @@ struct Driver<P: Protocol, A> {
     gone: Gone,
     answer: Answer<P>,
     clock: Clock,
+    /// The moment of the thing that is being handled: all that follows from it happens then.
+    now: Now,
     exit: Option<u8>,
 }
 
@@ -126,6 +128,7 @@ pub async fn serve<P: Protocol, A: Agent>(
         gone: Gone::start(host.gone).map_err(Error::Setup)?,
         answer: host.answer,
         clock: Clock::start(),
+        now: Now::default(),
         exit: None,
     };
     driver.run().await
@@ -133,6 +136,7 @@ pub async fn serve<P: Protocol, A: Agent>(
 
 impl<P: Protocol, A: Agent> Driver<P, A> {
     async fn run(mut self) -> Result<u8, Error> {
+        self.now = self.clock.now();
         self.drain()?;
         while self.exit.is_none() {
             // 1. Everything is drained. What waited for output that is written by now may start.
@@ -143,7 +147,7 @@ impl<P: Protocol, A: Agent> Driver<P, A> {
             }
             // 2. Wait for one thing, and read the clock once for it.
             let wake = self.wait().await;
-            let now = self.clock.now();
+            self.now = self.clock.now();
             // 3. Hand it over.
             match wake {
                 Wake::Host(Some(HostInput::Bytes(bytes))) => self.unsplit = bytes,
@@ -161,8 +165,8 @@ impl<P: Protocol, A: Agent> Driver<P, A> {
                 }
                 Wake::Signal(signal) => self.signal(signal)?,
                 Wake::Due => {
-                    self.server.handle_woken(now);
-                    give(&mut self.agent, Input::Woken, now)?;
+                    self.server.handle_woken(self.now);
+                    give(&mut self.agent, Input::Woken, self.now)?;
                     self.drain()?;
                 }
             }
@@ -185,7 +189,7 @@ impl<P: Protocol, A: Agent> Driver<P, A> {
                 None => {
                     let more = self.take_server()?;
                     match self.effects.ready() {
-                        Some(input) => give(&mut self.agent, input, self.clock.now())?,
+                        Some(input) => give(&mut self.agent, input, self.now)?,
                         None if !more => return Ok(()),
                         None => {}
                     }
@@ -201,15 +205,14 @@ impl<P: Protocol, A: Agent> Driver<P, A> {
             match output {
                 ServerOutput::Call(call) => {
                     gave = true;
-                    give(&mut self.agent, Input::Call(call), self.clock.now())?;
+                    give(&mut self.agent, Input::Call(call), self.now)?;
                 }
                 ServerOutput::Exit { code } => self.exit = Some(code),
                 ServerOutput::Diagnostic(text) => tracing::warn!("{text}"),
                 ServerOutput::Ask { id, ask } => {
                     let outcome = (self.answer)(ask);
-                    let now = self.clock.now();
                     self.server
-                        .settle(id, outcome, now)
+                        .settle(id, outcome, self.now)
                         .map_err(|misuse| Error::Misuse {
                             doing: "settling an ask",
                             misuse,
@@ -256,10 +259,9 @@ impl<P: Protocol, A: Agent> Driver<P, A> {
 impl<P: Protocol, A: Agent> Driver<P, A> {
     /// Hands over one line of the host, and drains: two lines in one write mean what two writes mean.
     fn split_one(&mut self) -> Result<(), Error> {
-        let now = self.clock.now();
         let mut rest: &[u8] = &self.unsplit;
         if let Some(split) = self.splitter.next(&mut rest) {
-            self.server.handle_line(split, now);
+            self.server.handle_line(split, self.now);
         }
         let used = self.unsplit.len() - rest.len();
         self.unsplit.advance(used);
@@ -267,27 +269,26 @@ impl<P: Protocol, A: Agent> Driver<P, A> {
     }
 
     fn end_input(&mut self, why: Option<String>) -> Result<(), Error> {
-        let now = self.clock.now();
         if let Some(why) = why {
             tracing::warn!(error = %why, "reading from the host failed; taken as the end of input");
         }
         self.input_ended = true;
         if let Some(split) = self.splitter.finish() {
-            self.server.handle_line(split, now);
+            self.server.handle_line(split, self.now);
             self.drain()?;
         }
-        self.server.handle_end(now);
+        self.server.handle_end(self.now);
         self.drain()
     }
 
     fn signal(&mut self, signal: Signal) -> Result<(), Error> {
         self.signalled = true;
-        self.server.handle_signal(signal, self.clock.now());
+        self.server.handle_signal(signal, self.now);
         self.drain()
     }
 
     fn settle(&mut self, report: Report) -> Result<(), Error> {
-        let now = self.clock.now();
+        let now = self.now;
         match report {
             Report::Model(request, part) => {
                 // Out of the table while it reads: what it yields may stop this very request.
@@ -340,7 +341,7 @@ impl<P: Protocol, A: Agent> Driver<P, A> {
     }
 }
 
-fn give<A: Agent>(agent: &mut A, input: Input<'_>, now: turnwire::vocab::Now) -> Result<(), Error> {
+fn give<A: Agent>(agent: &mut A, input: Input<'_>, now: Now) -> Result<(), Error> {
     let doing = match &input {
         Input::Call(_) => "giving a command",
         Input::Model { .. } => "giving a model chunk",
