@@ -171,6 +171,16 @@ impl<A: Agent> World<A> {
             self.faults.push(format!("S-04: {misuse} for {given:?}"));
         }
         self.drain();
+        if let Some(due) = self
+            .agent
+            .poll_timeout()
+            .filter(|due| due.at_us < self.now.mono_us)
+        {
+            self.faults.push(format!(
+                "S-02: {due:?} is overdue at {:?}, after {given:?}",
+                self.now
+            ));
+        }
         if let (Given::Call(call), false, false) = (&given, overdue, was_closed) {
             self.check_reply_first(call, from);
         }

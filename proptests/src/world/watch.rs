@@ -248,6 +248,7 @@ impl<A: Agent> World<A> {
                 None if given_up => {}
                 None => faults.push(format!("{effect:?} is live and has no body")),
                 Some(EffectBody::Model(request)) => {
+                    faults.extend(provider_ids(request.messages).err());
                     faults.extend(
                         pairing(request.messages)
                             .err()
@@ -315,6 +316,25 @@ pub fn pairing(messages: &[Arc<Message>]) -> Result<(), String> {
     } else {
         Err(format!("no results of {wanted:?}"))
     }
+}
+
+/// Every call that is sent back has an id that a provider can tell from all others.
+fn provider_ids(messages: &[Arc<Message>]) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    for block in messages.iter().flat_map(|message| &message.content) {
+        if let Block::ToolUse {
+            call, provider_id, ..
+        } = &**block
+            && !provider_id
+                .as_ref()
+                .is_some_and(|id| !id.is_empty() && seen.insert(id.clone()))
+        {
+            return Err(format!(
+                "S-31: {call:?} is sent as {provider_id:?}, missing or used before"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// A history without what an agent and a mirror may name differently: ids, times, names of providers.
