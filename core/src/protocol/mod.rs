@@ -8,6 +8,8 @@
 //! A room of its own: a protocol knows the vocabulary, JSON and line rules, and
 //! no other protocol.
 
+mod client;
+mod lines;
 pub mod openmax;
 mod server;
 
@@ -16,6 +18,7 @@ use core::fmt::Debug;
 use crate::frame::{LineRules, Split};
 use crate::vocab::{Call, DeltaRef, Due, Event, Level, Now, Signal, Text};
 
+pub use client::{Client, ClientIds, ClientOutbox, Finding};
 pub use server::{HELD_LIMIT, Outbox, Server};
 
 /// One protocol: its name, its typed requests and information, and its machines.
@@ -34,12 +37,19 @@ pub trait Protocol: Sized + Debug + Clone + PartialEq + Eq + 'static {
     type ServerConfig;
     /// The Server's own state.
     type Face: ServerFace<Self>;
+    /// What a Client of this protocol is built from.
+    type ClientConfig;
+    /// The Client's own state.
+    type Client: ClientFace<Self>;
 
     /// What a bridge to another protocol may say instead of an [`Extra`](Protocol::Extra); `None`: nothing.
     fn soften(extra: &Self::Extra) -> Option<(Level, Text)>;
 
     /// How the host's bytes are cut into lines.
     fn host_line_rules() -> LineRules;
+
+    /// How the agent's bytes are cut into lines.
+    fn agent_line_rules() -> LineRules;
 }
 
 /// The part of a Server that is the protocol: told by the [`Server`], which keeps time monotone,
@@ -67,6 +77,29 @@ pub trait ServerFace<P: Protocol>: Sized {
     fn due(&self) -> Option<Due>;
     /// False while the face itself holds too many lines that it can't act on yet.
     fn wants_lines(&self) -> bool;
+}
+
+/// The part of a [`Client`] that is the protocol: told by the `Client`, which keeps time monotone, and writing to a
+/// [`ClientOutbox`]. Nothing that an agent does may panic or fail here (L9).
+pub trait ClientFace<P: Protocol>: Sized {
+    /// Begins; a protocol whose host speaks first writes its line here.
+    fn open(config: P::ClientConfig, out: &mut ClientOutbox<P>) -> Self;
+    /// Takes a command, and sees to it that it gets one `Replied`.
+    fn command(&mut self, call: Call, out: &mut ClientOutbox<P>);
+    /// Takes a line of the agent, or what stands in its place (too long, cut off).
+    fn line(&mut self, line: &Split<'_>, out: &mut ClientOutbox<P>);
+    /// The agent's output has ended: ends everything that is open, and says `What::Closed`.
+    fn end(&mut self, out: &mut ClientOutbox<P>);
+    /// An ask was settled; `id` is live.
+    fn settled(&mut self, id: u64, outcome: P::Outcome, out: &mut ClientOutbox<P>);
+    /// A deadline may have come.
+    fn woken(&mut self, out: &mut ClientOutbox<P>);
+    /// The next deadline of the protocol's own timers.
+    fn due(&self) -> Option<Due>;
+    /// False while the face itself holds too much that it can't act on yet.
+    fn wants_lines(&self) -> bool {
+        true
+    }
 }
 
 /// What a Server gives its embedder beside lines, in order with them.
@@ -112,8 +145,8 @@ pub enum ClientOutput<'a, P: Protocol> {
         ask: &'a P::Ask,
     },
     /// The agent broke its contract here; the stream goes on.
-    Finding(&'a str),
-    /// Close the agent's input.
+    Finding(&'a Finding),
+    /// Close the agent's input, once the lines so far are written.
     CloseInput,
     /// Send the agent's process this signal.
     Signal(Signal),

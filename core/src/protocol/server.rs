@@ -4,6 +4,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::fmt;
 
+use super::lines::Lines;
 use super::{Protocol, ServerFace, ServerOutput};
 use crate::frame::Split;
 use crate::vocab::{
@@ -178,11 +179,7 @@ impl<P: Protocol> fmt::Debug for Server<P> {
 /// An output remembers how many bytes of lines stand before it, so that the order is the same however late the
 /// embedder polls (L2).
 pub struct Outbox<P: Protocol> {
-    lines: Vec<u8>,
-    /// How much of `lines` has been handed over.
-    taken: usize,
-    /// The number of the byte at `lines[0]` in the whole output.
-    base: u64,
+    lines: Lines,
     queue: VecDeque<(u64, ServerOutput<P>)>,
     /// Asks that are not settled yet, and whether they were dismissed.
     asks: BTreeMap<u64, bool>,
@@ -195,9 +192,7 @@ pub struct Outbox<P: Protocol> {
 impl<P: Protocol> Outbox<P> {
     fn new() -> Self {
         Outbox {
-            lines: Vec::new(),
-            taken: 0,
-            base: 0,
+            lines: Lines::default(),
             queue: VecDeque::new(),
             asks: BTreeMap::new(),
             last_ask: 0,
@@ -209,8 +204,7 @@ impl<P: Protocol> Outbox<P> {
 
     /// Writes one line; the newline is added here. All output bytes pass through this one place.
     pub fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        write(&mut self.lines);
-        self.lines.push(b'\n');
+        self.lines.line(write);
     }
 
     /// Hands a command to the agent and returns the id that its `Replied` will carry.
@@ -261,12 +255,11 @@ impl<P: Protocol> Outbox<P> {
 
     /// Bytes of lines that haven't been handed over.
     pub fn held(&self) -> usize {
-        self.lines.len() - self.taken
+        self.lines.held()
     }
 
     fn push(&mut self, output: ServerOutput<P>) {
-        let at = self.base + self.lines.len() as u64;
-        self.queue.push_back((at, output));
+        self.queue.push_back((self.lines.end(), output));
     }
 
     fn is_over(&self) -> bool {
@@ -286,40 +279,13 @@ impl<P: Protocol> Outbox<P> {
     }
 
     fn poll(&mut self, lines: &mut Vec<u8>) -> Option<ServerOutput<P>> {
-        match self.queue.pop_front() {
-            Some((at, output)) => {
-                self.give(
-                    usize::try_from(at.saturating_sub(self.base)).unwrap_or(usize::MAX),
-                    lines,
-                );
-                Some(output)
-            }
-            None => {
-                self.give(self.lines.len(), lines);
-                None
-            }
-        }
-    }
-
-    /// Hands over the bytes up to `end`.
-    fn give(&mut self, end: usize, lines: &mut Vec<u8>) {
-        let end = end.min(self.lines.len());
-        if end > self.taken {
-            if self.taken == 0 && end == self.lines.len() && lines.is_empty() {
-                core::mem::swap(&mut self.lines, lines);
-                self.base += end as u64;
-                return;
-            }
-            if let Some(bytes) = self.lines.get(self.taken..end) {
-                lines.extend_from_slice(bytes);
-            }
-            self.taken = end;
-        }
-        if self.taken == self.lines.len() && self.taken > 0 {
-            self.base += self.taken as u64;
-            self.lines.clear();
-            self.taken = 0;
-        }
+        let Some((at, output)) = self.queue.pop_front() else {
+            let end = self.lines.end();
+            self.lines.give(end, lines);
+            return None;
+        };
+        self.lines.give(at, lines);
+        Some(output)
     }
 }
 

@@ -5,6 +5,7 @@
 //! no command ids and no queue, so this Server has little to remember: the prompt whose `done` it owes, a
 //! `message_done` that waits for its usage, open approvals, and lines that came before an earlier one was answered.
 
+mod client;
 mod fault;
 mod ids;
 mod preset;
@@ -20,6 +21,7 @@ use crate::frame::{LineRules, OverLong, Tail};
 use crate::protocol::Protocol;
 use crate::vocab::{Level, Text};
 
+pub use client::{Client as ClientFace, ClientConfig};
 pub use fault::Fault;
 pub use preset::preset;
 pub use server::Face;
@@ -30,6 +32,9 @@ pub const PROTO: &str = "openmax-stdio/6";
 pub const PROTOCOL_VERSION: u64 = 6;
 /// The longest line a host may send: 8 MiB of content, without its newline.
 pub const HOST_LINE_MAX: usize = 8 * 1024 * 1024;
+
+/// The longest line of an agent that a Client reads: 64 MiB of content, without its newline. The contract sets none.
+pub const AGENT_LINE_MAX: usize = 64 * 1024 * 1024;
 
 /// The protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +90,13 @@ pub enum Extra {
         /// One sentence for each change.
         changes: alloc::vec::Vec<Text>,
     },
+    /// A line of an agent whose `type` the contract doesn't have. A Server writes nothing for it.
+    Unknown {
+        /// The `type`.
+        kind: Text,
+        /// The whole line.
+        line: Text,
+    },
 }
 
 impl Protocol for Openmax {
@@ -94,6 +106,8 @@ impl Protocol for Openmax {
     type Extra = Extra;
     type ServerConfig = ServerConfig;
     type Face = Face;
+    type ClientConfig = ClientConfig;
+    type Client = ClientFace;
 
     fn soften(extra: &Extra) -> Option<(Level, Text)> {
         match extra {
@@ -109,12 +123,25 @@ impl Protocol for Openmax {
                 }
                 Some((Level::Info, text.into()))
             }
+            Extra::Unknown { kind, .. } => Some((
+                Level::Debug,
+                alloc::format!("the agent wrote a line of the unknown type {kind:?}").into(),
+            )),
         }
     }
 
     fn host_line_rules() -> LineRules {
         LineRules {
             max_bytes: HOST_LINE_MAX,
+            over: OverLong::Skip,
+            tail: Tail::Deliver,
+        }
+    }
+
+    /// The contract sets no limit for lines of an agent; this is ours.
+    fn agent_line_rules() -> LineRules {
+        LineRules {
+            max_bytes: AGENT_LINE_MAX,
             over: OverLong::Skip,
             tail: Tail::Deliver,
         }

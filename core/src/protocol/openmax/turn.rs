@@ -214,6 +214,7 @@ impl Turns {
                     self.change = Change::Told;
                 }
             }
+            Extra::Unknown { .. } => {}
         }
     }
 

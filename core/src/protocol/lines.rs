@@ -1,0 +1,54 @@
+//! Bytes of lines that were written and not handed over yet: the same for both machines.
+
+use alloc::vec::Vec;
+
+/// Written lines. Positions count the bytes of the whole output, so that what stands between two lines stays there
+/// however late the embedder polls (L2).
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    bytes: Vec<u8>,
+    /// How much of `bytes` has been handed over.
+    taken: usize,
+    /// The position of `bytes[0]`.
+    base: u64,
+}
+
+impl Lines {
+    /// Writes one line; the newline is added here.
+    pub(super) fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        write(&mut self.bytes);
+        self.bytes.push(b'\n');
+    }
+
+    /// Bytes that haven't been handed over.
+    pub(super) fn held(&self) -> usize {
+        self.bytes.len() - self.taken
+    }
+
+    /// The position behind the last line.
+    pub(super) fn end(&self) -> u64 {
+        self.base + self.bytes.len() as u64
+    }
+
+    /// Hands over the bytes before a position: appended to `lines`, or swapped in when `lines` is empty.
+    pub(super) fn give(&mut self, before: u64, lines: &mut Vec<u8>) {
+        let end = usize::try_from(before.saturating_sub(self.base)).unwrap_or(usize::MAX);
+        let end = end.min(self.bytes.len());
+        if end > self.taken {
+            if self.taken == 0 && end == self.bytes.len() && lines.is_empty() {
+                core::mem::swap(&mut self.bytes, lines);
+                self.base += end as u64;
+                return;
+            }
+            if let Some(bytes) = self.bytes.get(self.taken..end) {
+                lines.extend_from_slice(bytes);
+            }
+            self.taken = end;
+        }
+        if self.taken == self.bytes.len() && self.taken > 0 {
+            self.base += self.taken as u64;
+            self.bytes.clear();
+            self.taken = 0;
+        }
+    }
+}

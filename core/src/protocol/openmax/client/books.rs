@@ -1,0 +1,220 @@
+//! Commands that were written and wait for their answer. openmax has no command ids: answers come in the order of the
+//! commands, and a `protocol_error` is told by its text.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::super::Openmax;
+use super::queue::Waiting;
+use crate::protocol::ClientOutbox;
+use crate::vocab::*;
+
+type Out = ClientOutbox<Openmax>;
+
+/// A command that the agent hasn't answered.
+#[derive(Debug)]
+pub(super) enum Sent {
+    /// A `user`.
+    User(Box<User>),
+    /// An `approve`: answered by its `approval_settled`, or by the answer to a later command, or refused.
+    Approve {
+        command: CommandId,
+        ask: AskId,
+        /// Its id on the wire.
+        wire: String,
+        approved: bool,
+    },
+    /// An `approval_mode`.
+    Mode { command: CommandId },
+    /// A `reload`.
+    Reload { command: CommandId },
+    /// No line: waits for everything before it.
+    Barrier { command: CommandId },
+}
+
+/// A `user` that was written, and whose turn hasn't begun.
+#[derive(Debug)]
+pub(super) struct User {
+    /// The command to reply to; none if the prompts were queued and replied to before.
+    pub command: Option<CommandId>,
+    pub prompts: Vec<Waiting>,
+    /// Cancels that were written behind it: what they hit is clear when its fate is.
+    pub cancels: Vec<CommandId>,
+    pub why: Option<CancelWhy>,
+}
+
+/// What a `protocol_error` answers, by its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// A `user` that starts no turn; `done refused` follows.
+    User(Refusal),
+    /// A `user` or `reload` in a running turn: alone.
+    InFlight,
+    /// An `approve`.
+    Approve,
+    /// An `approval_mode`.
+    Mode(Refusal),
+    /// A `reload`.
+    Reload(Refusal),
+    /// The agent takes no more commands.
+    Closing,
+    /// A line that isn't a command; we write none.
+    BadLine,
+    /// Nothing that is known.
+    Other,
+}
+
+/// Reads the text of a `protocol_error`: the contract's cases by the words of the real program and of our Server.
+pub(super) fn classify(text: &str) -> Class {
+    let failed = || Refusal::Failed(Failure::new(FailureKind::Internal, Text::from(text)));
+    if text == "user text is empty" {
+        return Class::User(Refusal::Empty);
+    }
+    if let Some(rest) = text.strip_prefix("project ")
+        && let Some(at) = rest.find(" is not trusted")
+    {
+        return Class::User(Refusal::Untrusted(
+            rest.get(..at).unwrap_or_default().into(),
+        ));
+    }
+    if text.starts_with("a turn is in flight") {
+        return Class::InFlight;
+    }
+    if text.starts_with("unknown or already settled approval_id") {
+        return Class::Approve;
+    }
+    if text.starts_with("unknown approval mode") {
+        return Class::Mode(Refusal::Invalid(text.into()));
+    }
+    if text.starts_with("approval mode unchanged") {
+        return Class::Mode(Refusal::Failed(Failure::new(
+            FailureKind::Store,
+            Text::from(text),
+        )));
+    }
+    if text.starts_with("the session is closing") {
+        return Class::Closing;
+    }
+    if text.starts_with("bad command line")
+        || text.starts_with("command line ")
+        || text.starts_with("stdin read failed")
+    {
+        return Class::BadLine;
+    }
+    let refused = |command: &str| {
+        let rest = text.strip_prefix(command);
+        rest.is_some_and(|rest| {
+            rest.starts_with(" was refused") || rest.starts_with(" is not supported")
+        })
+    };
+    if refused("user") {
+        Class::User(failed())
+    } else if refused("approval_mode") {
+        Class::Mode(failed())
+    } else if refused("reload") {
+        Class::Reload(failed())
+    } else if refused("approve") {
+        Class::Approve
+    } else {
+        Class::Other
+    }
+}
+
+/// The commands that wait, in the order in which they were written.
+#[derive(Debug, Default)]
+pub(super) struct Books {
+    sent: VecDeque<Sent>,
+}
+
+impl Books {
+    pub(super) fn push(&mut self, sent: Sent, out: &mut Out) {
+        self.sent.push_back(sent);
+        self.pass_barriers(out);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.sent.is_empty()
+    }
+
+    /// The `user` whose turn hasn't begun.
+    pub(super) fn user(&mut self) -> Option<&mut User> {
+        self.sent.iter_mut().find_map(|sent| match sent {
+            Sent::User(user) => Some(&mut **user),
+            Sent::Approve { .. }
+            | Sent::Mode { .. }
+            | Sent::Reload { .. }
+            | Sent::Barrier { .. } => None,
+        })
+    }
+
+    pub(super) fn has_user(&self) -> bool {
+        self.sent.iter().any(|sent| matches!(sent, Sent::User(_)))
+    }
+
+    /// Takes the oldest command that `is` it. Approvals before it had no refusal, so they were heard. The caller replies,
+    /// and lets barriers pass then.
+    pub(super) fn take(&mut self, is: impl Fn(&Sent) -> bool, out: &mut Out) -> Option<Sent> {
+        let at = self.sent.iter().position(is)?;
+        let mut before = 0;
+        for _ in 0..at {
+            match self.sent.get(before) {
+                Some(Sent::Approve { command, .. }) => {
+                    out.reply(*command, Seen::Inferred, Ok(Answer::Done));
+                    self.sent.remove(before);
+                }
+                Some(
+                    Sent::User(_) | Sent::Mode { .. } | Sent::Reload { .. } | Sent::Barrier { .. },
+                )
+                | None => before += 1,
+            }
+        }
+        self.sent.remove(before)
+    }
+
+    /// Takes the second `user` that waits, if there are two.
+    pub(super) fn take_later_user(&mut self) -> Option<User> {
+        let is_user = |(_, sent): &(usize, &Sent)| matches!(sent, Sent::User(_));
+        let (at, _) = self.sent.iter().enumerate().filter(is_user).nth(1)?;
+        match self.sent.remove(at)? {
+            Sent::User(user) => Some(*user),
+            Sent::Approve { .. }
+            | Sent::Mode { .. }
+            | Sent::Reload { .. }
+            | Sent::Barrier { .. } => None,
+        }
+    }
+
+    /// An approval was settled as it was answered: its command is done.
+    pub(super) fn approval_settled(&mut self, ask: AskId, outcome: Option<bool>, out: &mut Out) {
+        let at = self.sent.iter().position(|sent| {
+            matches!(sent, Sent::Approve { ask: sent, approved, .. } if *sent == ask && Some(*approved) == outcome)
+        });
+        if let Some(Sent::Approve { command, .. }) = at.and_then(|at| self.sent.remove(at)) {
+            out.reply(command, Seen::Inferred, Ok(Answer::Done));
+        }
+        self.pass_barriers(out);
+    }
+
+    /// Replies to the barriers that nothing is before.
+    pub(super) fn pass_barriers(&mut self, out: &mut Out) {
+        while let Some(Sent::Barrier { command }) = self.sent.front() {
+            out.reply(*command, Seen::Inferred, Ok(Answer::Done));
+            self.sent.pop_front();
+        }
+    }
+
+    /// The command that a text of no known class answers for certain: the oldest, if it always gets a line of its own.
+    pub(super) fn sure(&self) -> Option<&Sent> {
+        self.sent.iter().find(|sent| match sent {
+            Sent::User(_) | Sent::Mode { .. } | Sent::Reload { .. } => true,
+            Sent::Approve { .. } | Sent::Barrier { .. } => false,
+        })
+    }
+
+    /// Everything, at the agent's end.
+    pub(super) fn take_all(&mut self) -> VecDeque<Sent> {
+        core::mem::take(&mut self.sent)
+    }
+}
