@@ -12,6 +12,7 @@ mod approvals;
 mod cancel;
 mod host;
 mod input;
+mod measure;
 mod provider;
 mod start;
 mod stream;
