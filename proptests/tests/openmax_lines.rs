@@ -96,7 +96,7 @@ fn om_12_om_13_events_have_their_fields_in_the_documented_order() {
     assert_eq!(
         lines(&mut rig, [ended]),
         [
-            r#"{"usage","prompt_tokens":307,"completion_tokens":20,"cached_tokens":200}"#,
+            r#"{"usage","prompt_tokens":307,"completion_tokens":23,"cached_tokens":200}"#,
             r#"{"message_done","text":"whole"}"#
         ]
     );

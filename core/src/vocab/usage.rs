@@ -13,8 +13,10 @@ pub struct ModelRef {
 
 /// Tokens, in buckets that don't overlap. `None` is *not reported*, which isn't 0.
 ///
-/// The whole prompt is input + cache read + cache write; the whole answer is
-/// `output`, of which `reasoning` says how many were thinking.
+/// The whole prompt is input + cache read + cache write
+/// ([`prompt_tokens`](Usage::prompt_tokens)); the whole answer is output +
+/// reasoning ([`answer_tokens`](Usage::answer_tokens)). Providers that count
+/// thinking within the answer have it taken out by their decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Usage {
     /// Prompt tokens that came from no cache and went into none.
@@ -23,9 +25,9 @@ pub struct Usage {
     pub cache_read: Option<u64>,
     /// Prompt tokens written to a cache.
     pub cache_write: Option<u64>,
-    /// Answer tokens, thinking included.
+    /// Answer tokens that weren't thinking.
     pub output: Option<u64>,
-    /// Of the answer tokens, those of thinking.
+    /// Answer tokens of thinking, where they are reported apart.
     pub reasoning: Option<u64>,
 }
 
@@ -44,9 +46,14 @@ impl Usage {
         sum(sum(self.input, self.cache_read), self.cache_write)
     }
 
+    /// All tokens of the answer, thinking included; `None` if no part of it was reported.
+    pub fn answer_tokens(&self) -> Option<u64> {
+        sum(self.output, self.reasoning)
+    }
+
     /// All tokens, prompt and answer; `None` if nothing was reported.
     pub fn total(&self) -> Option<u64> {
-        sum(self.prompt_tokens(), self.output)
+        sum(self.prompt_tokens(), self.answer_tokens())
     }
 
     /// Adds another report, bucket by bucket; what only one of them reports is taken from it.
@@ -133,7 +140,8 @@ mod tests {
             reasoning: Some(4),
         };
         assert_eq!(usage.prompt_tokens(), Some(111));
-        assert_eq!(usage.total(), Some(116));
+        assert_eq!(usage.answer_tokens(), Some(9));
+        assert_eq!(usage.total(), Some(120));
         let huge = Usage {
             input: Some(u64::MAX),
             ..usage

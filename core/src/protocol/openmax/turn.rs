@@ -698,7 +698,7 @@ pub(super) fn text_of(message: &Message) -> Cow<'_, str> {
 fn usage_line(usage: &Usage) -> UsageLine {
     UsageLine {
         prompt_tokens: usage.prompt_tokens().unwrap_or(0),
-        completion_tokens: usage.output.unwrap_or(0),
+        completion_tokens: usage.answer_tokens().unwrap_or(0),
         cached_tokens: usage.cache_read,
     }
 }
