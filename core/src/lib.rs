@@ -3,6 +3,7 @@
 
 extern crate alloc;
 
+pub mod check;
 pub mod frame;
 pub mod json;
 pub mod model;

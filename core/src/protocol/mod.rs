@@ -10,8 +10,10 @@
 
 mod client;
 mod lines;
+pub mod observer;
 pub mod openmax;
 mod server;
+pub mod spec;
 
 use core::fmt::Debug;
 

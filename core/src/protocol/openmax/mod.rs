@@ -8,10 +8,13 @@
 mod client;
 mod fault;
 mod ids;
+mod observer;
 mod preset;
 mod printer;
+mod rules;
 mod said;
 mod server;
+mod spec;
 mod turn;
 pub mod wire;
 
@@ -23,8 +26,11 @@ use crate::vocab::{Level, Text};
 
 pub use client::{Client as ClientFace, ClientConfig};
 pub use fault::Fault;
+pub use observer::{ObserverConfig, Watcher, Wire};
 pub use preset::preset;
+pub use rules::{RULES, UNSEEN};
 pub use server::Face;
+pub use spec::SPEC;
 
 /// The readable id of the wire, in `hello`.
 pub const PROTO: &str = "openmax-stdio/6";

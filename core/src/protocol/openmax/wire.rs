@@ -150,7 +150,7 @@ macro_rules! events {
             }
 
             /// The event of that `type`; `None` if the type isn't known.
-            fn decode(kind: &str, object: &Object<'_, $any_life>) -> Option<Result<Self, DecodeError>> {
+            pub(super) fn decode(kind: &str, object: &Object<'_, $any_life>) -> Option<Result<Self, DecodeError>> {
                 match kind {
                     $( $tag => Some(object.decode().map($any::$name)), )*
                     _ => None,

@@ -1,0 +1,456 @@
+//! Checking a stream that was recorded: the reader behind `turnwire check`, without any I/O.
+//!
+//! It takes bytes as they come and reads them as lines of one direction, of both, or as a recording: one JSON object a
+//! line, with `dir` (`in`: from the host; `out`: from the agent), `line` (the text) or `line_b64` (the bytes), and
+//! `exit` rows with a `code`. Rows of any other kind are metadata. Memory is that of the longest line.
+
+mod row;
+
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::frame::{LineRules, LineSplitter, OverLong, Place, Split, SplitKind, Tail, is_blank};
+use crate::json::{self, Duplicates, LoneSurrogates, Members, ScanRules};
+use crate::protocol::observer::{
+    Dir, Finding, Label, Observed, Observer, Rule, Severity, Sides, Tally, Watch,
+};
+
+use row::{Row, is_row};
+
+/// Whose lines a stream holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum From {
+    /// To be found out: a line with `cmd` is the host's. Both directions are taken to be there only if a line of the
+    /// host comes before the first event of the agent.
+    #[default]
+    Guess,
+    /// The host's.
+    Host,
+    /// The agent's.
+    Agent,
+    /// Both, mixed.
+    Both,
+}
+
+/// What a check gives, in the order of the stream.
+#[derive(Debug)]
+pub enum Checked<'a> {
+    /// A line that isn't blank, with the worst finding on it. Its findings follow.
+    Line {
+        /// Whose it is.
+        dir: Dir,
+        /// Where it stands: in a recording, its row.
+        place: Place,
+        /// What it is.
+        label: Label,
+        /// Its worst finding.
+        worst: Option<Severity>,
+    },
+    /// A finding, with the text of its line, if the line is at hand.
+    Finding {
+        /// The finding.
+        finding: Finding,
+        /// The line.
+        line: Option<&'a [u8]>,
+    },
+    /// A row of a recording that can't be read as one.
+    BadRow {
+        /// Where it stands.
+        place: Place,
+        /// Why.
+        why: String,
+    },
+}
+
+/// The end result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Lines, turns, approvals, calls.
+    pub tally: Tally,
+    /// Findings of severity error, warning, and info.
+    pub errors: u64,
+    /// Warnings.
+    pub warnings: u64,
+    /// Notes.
+    pub infos: u64,
+    /// Which directions were judged.
+    pub sides: Sides,
+    /// Rules that were judged.
+    pub judged: usize,
+    /// Rules that weren't, and why.
+    pub skipped: Vec<(&'static Rule, &'static str)>,
+    /// Rows of a recording that couldn't be read.
+    pub bad_rows: u64,
+}
+
+impl Summary {
+    /// Whether there is a finding of severity error.
+    pub fn is_broken(&self) -> bool {
+        self.errors > 0
+    }
+}
+
+/// Where the receiver of a check's results is called.
+type Sink<'s> = dyn FnMut(Checked<'_>) + 's;
+
+/// The most bytes of host lines that wait until it is known whether an agent answers.
+const MOST_HELD: usize = 1 << 20;
+
+/// Lines need no limit of their own here.
+const RULES: LineRules = LineRules {
+    max_bytes: isize::MAX as usize,
+    over: OverLong::Skip,
+    tail: Tail::Refuse,
+};
+
+/// For a look at a line's members.
+const LOOK: ScanRules = ScanRules {
+    lone_surrogates: LoneSurrogates::Replace,
+    duplicates: Duplicates::Pass,
+    ..ScanRules::STRICT
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Unknown,
+    Lines,
+    Recording,
+}
+
+/// A line of the host that waits, with its findings.
+#[derive(Debug)]
+struct Held {
+    place: Place,
+    label: Label,
+    text: Vec<u8>,
+    findings: Vec<Finding>,
+}
+
+/// Checks one stream.
+///
+/// ```
+/// use turnwire::check::{Check, Checked, From};
+/// use turnwire::protocol::openmax::Openmax;
+///
+/// let mut check = Check::<Openmax>::new(Default::default(), From::Guess);
+/// let mut rules = Vec::new();
+/// let mut sink = |checked: Checked<'_>| {
+///     if let Checked::Finding { finding, .. } = checked {
+///         rules.push(finding.rule.id);
+///     }
+/// };
+/// check.read(b"{\"cmd\":\"user\",\"text\":\"hi\"}\n{\"cmd\":\"reboot\"}\n", &mut sink);
+/// check.end(&mut sink);
+/// assert_eq!(rules, ["OM-06.a"]);
+/// assert!(check.summary().is_broken());
+/// ```
+#[derive(Debug)]
+pub struct Check<P: Observed> {
+    observer: Observer<P>,
+    reader: Reader<P>,
+    splitter: LineSplitter,
+}
+
+/// All but the splitter, whose lines are lent while this works.
+#[derive(Debug)]
+struct Reader<P> {
+    from: From,
+    form: Form,
+    members: Members,
+    limit: usize,
+    /// An event of the agent was seen.
+    begun: bool,
+    seen_agent: bool,
+    held: Vec<Held>,
+    held_bytes: usize,
+    counts: [u64; 3],
+    bad_rows: u64,
+    protocol: core::marker::PhantomData<P>,
+}
+
+impl<P: Observed> Check<P> {
+    /// A check at the start of a stream.
+    pub fn new(config: <P::Watch as Watch>::Config, from: From) -> Self {
+        let sides = match from {
+            From::Guess | From::Agent => Sides::Agent,
+            From::Host => Sides::Host,
+            From::Both => Sides::Both,
+        };
+        Check {
+            observer: Observer::new(config, sides),
+            reader: Reader {
+                from,
+                form: Form::Unknown,
+                members: Members::new(),
+                limit: P::host_line_rules().max_bytes,
+                begun: false,
+                seen_agent: false,
+                held: Vec::new(),
+                held_bytes: 0,
+                counts: [0; 3],
+                bad_rows: 0,
+                protocol: core::marker::PhantomData,
+            },
+            splitter: LineSplitter::new(RULES),
+        }
+    }
+
+    /// Takes a piece of the stream.
+    pub fn read(&mut self, mut chunk: &[u8], sink: &mut Sink<'_>) {
+        while let Some(split) = self.splitter.next(&mut chunk) {
+            self.reader.line(&mut self.observer, &split, sink);
+        }
+    }
+
+    /// The end of the stream.
+    pub fn end(&mut self, sink: &mut Sink<'_>) {
+        if let Some(split) = self.splitter.finish() {
+            self.reader.line(&mut self.observer, &split, sink);
+        }
+        self.reader.release(None, sink);
+        self.observer.handle_end(Dir::Agent);
+        self.observer.finish();
+        self.reader.findings(&mut self.observer, None, sink);
+    }
+
+    /// The result so far; after [`end`](Check::end), of all.
+    pub fn summary(&self) -> Summary {
+        let [infos, warnings, errors] = self.reader.counts;
+        let mut judged = 0;
+        let mut skipped = Vec::new();
+        for (rule, why) in self.observer.verdicts() {
+            match why {
+                None => judged += 1,
+                Some(why) => skipped.push((rule, why)),
+            }
+        }
+        Summary {
+            tally: *self.observer.tally(),
+            errors,
+            warnings,
+            infos,
+            sides: self.observer.sides(),
+            judged,
+            skipped,
+            bad_rows: self.reader.bad_rows,
+        }
+    }
+}
+
+impl<P: Observed> Reader<P> {
+    /// A line of the file.
+    fn line(&mut self, observer: &mut Observer<P>, split: &Split<'_>, sink: &mut Sink<'_>) {
+        let (bytes, whole) = match split.what {
+            SplitKind::Line(bytes) => (bytes, true),
+            SplitKind::Tail(bytes) => (bytes, false),
+            SplitKind::TooLong { .. } => return,
+        };
+        if is_blank(bytes) {
+            return;
+        }
+        if self.form == Form::Unknown {
+            self.form = if is_row(bytes, &mut self.members) {
+                Form::Recording
+            } else {
+                Form::Lines
+            };
+        }
+        if self.form == Form::Recording {
+            return self.row(observer, bytes, split.place, sink);
+        }
+        let dir = match self.from {
+            From::Host => Some(Dir::Host),
+            From::Agent => Some(Dir::Agent),
+            From::Both | From::Guess => self.whose(bytes, observer.sides()),
+        };
+        self.feed(observer, dir, bytes, whole, split.place, sink);
+    }
+
+    /// Whose line this is; `None` if it can't be told.
+    fn whose(&mut self, line: &[u8], sides: Sides) -> Option<Dir> {
+        if memchr::memmem::find(line, b"cmd").is_none() && sides == Sides::Agent {
+            return Some(Dir::Agent);
+        }
+        match json::scan(line, &LOOK, &mut self.members) {
+            Ok(object) if object.get("cmd").is_some() => Some(Dir::Host),
+            Ok(object) if object.get("type").is_some() => Some(Dir::Agent),
+            Ok(_) | Err(_) => match sides {
+                Sides::Host => Some(Dir::Host),
+                Sides::Agent => Some(Dir::Agent),
+                Sides::Both => None,
+            },
+        }
+    }
+
+    /// A row of a recording.
+    fn row(&mut self, observer: &mut Observer<P>, bytes: &[u8], place: Place, sink: &mut Sink<'_>) {
+        let row = match Row::read(bytes, &mut self.members) {
+            Ok(row) => row,
+            Err(why) => {
+                self.bad_rows += 1;
+                return sink(Checked::BadRow { place, why });
+            }
+        };
+        match row {
+            Row::Line { dir, text } => {
+                // A write of the host can hold several lines; its last newline may be implied.
+                let text = text.strip_suffix(b"\n").unwrap_or(&text);
+                for line in text.split(|&byte| byte == b'\n') {
+                    let line = line.strip_suffix(b"\r").unwrap_or(line);
+                    if !is_blank(line) {
+                        self.feed(observer, Some(dir), line, true, place, sink);
+                    }
+                }
+            }
+            Row::Long { bytes } => {
+                self.before(observer, Dir::Host, sink);
+                let what = SplitKind::TooLong {
+                    bytes,
+                    limit: self.limit,
+                };
+                let label = observer.handle_line(Dir::Host, Split { place, what });
+                self.after(observer, Dir::Host, place, label, b"", sink);
+            }
+            Row::HostEnd => observer.handle_end(Dir::Host),
+            Row::Exit { code } => observer.handle_exit(code),
+            Row::Other => {}
+        }
+    }
+
+    fn feed(
+        &mut self,
+        observer: &mut Observer<P>,
+        dir: Option<Dir>,
+        line: &[u8],
+        whole: bool,
+        place: Place,
+        sink: &mut Sink<'_>,
+    ) {
+        let what = if dir == Some(Dir::Host) && line.len() > self.limit {
+            SplitKind::TooLong {
+                bytes: line.len() as u64,
+                limit: self.limit,
+            }
+        } else if whole {
+            SplitKind::Line(line)
+        } else {
+            SplitKind::Tail(line)
+        };
+        let split = Split { place, what };
+        let Some(dir) = dir else {
+            let label = observer.handle_stray(split);
+            return self.after(observer, Dir::Agent, place, label, line, sink);
+        };
+        self.before(observer, dir, sink);
+        let label = observer.handle_line(dir, split);
+        self.after(observer, dir, place, label, line, sink);
+    }
+
+    /// Finds out which directions there are.
+    fn before(&mut self, observer: &mut Observer<P>, dir: Dir, sink: &mut Sink<'_>) {
+        if self.from != From::Guess {
+            return;
+        }
+        match dir {
+            Dir::Host if self.begun => {}
+            Dir::Host if self.seen_agent => observer.set_sides(Sides::Both),
+            Dir::Host => observer.set_sides(Sides::Host),
+            Dir::Agent => {
+                self.seen_agent = true;
+                if observer.sides() == Sides::Host {
+                    observer.set_sides(Sides::Both);
+                    self.release(Some(Severity::Info), sink);
+                }
+            }
+        }
+    }
+
+    fn after(
+        &mut self,
+        observer: &mut Observer<P>,
+        dir: Dir,
+        place: Place,
+        label: Label,
+        line: &[u8],
+        sink: &mut Sink<'_>,
+    ) {
+        if dir == Dir::Agent && label.class == "event" {
+            self.begun = true;
+        }
+        let waits = self.from == From::Guess && !self.seen_agent && dir == Dir::Host;
+        let findings: Vec<Finding> = core::iter::from_fn(|| observer.poll_finding()).collect();
+        if !waits {
+            return self.give(dir, place, label, line, findings, sink);
+        }
+        self.held_bytes += line.len() + 256;
+        self.held.push(Held {
+            place,
+            label,
+            text: line.to_owned(),
+            findings,
+        });
+        if self.held_bytes > MOST_HELD {
+            self.release(None, sink);
+        }
+    }
+
+    /// Gives what was held; none of it worse than this.
+    fn release(&mut self, most: Option<Severity>, sink: &mut Sink<'_>) {
+        self.held_bytes = 0;
+        for mut held in core::mem::take(&mut self.held) {
+            if let Some(most) = most {
+                for finding in &mut held.findings {
+                    finding.severity = finding.severity.min(most);
+                }
+            }
+            let Held {
+                place,
+                label,
+                text,
+                findings,
+            } = held;
+            self.give(Dir::Host, place, label, &text, findings, sink);
+        }
+    }
+
+    fn give(
+        &mut self,
+        dir: Dir,
+        place: Place,
+        label: Label,
+        line: &[u8],
+        findings: Vec<Finding>,
+        sink: &mut Sink<'_>,
+    ) {
+        sink(Checked::Line {
+            dir,
+            place,
+            label,
+            worst: findings.iter().map(|finding| finding.severity).max(),
+        });
+        for finding in findings {
+            self.count(&finding);
+            sink(Checked::Finding {
+                finding,
+                line: Some(line),
+            });
+        }
+    }
+
+    fn findings(&mut self, observer: &mut Observer<P>, line: Option<&[u8]>, sink: &mut Sink<'_>) {
+        while let Some(finding) = observer.poll_finding() {
+            self.count(&finding);
+            sink(Checked::Finding { finding, line });
+        }
+    }
+
+    fn count(&mut self, finding: &Finding) {
+        let [infos, warnings, errors] = &mut self.counts;
+        *match finding.severity {
+            Severity::Info => infos,
+            Severity::Warning => warnings,
+            Severity::Error => errors,
+        } += 1;
+    }
+}

@@ -1,0 +1,142 @@
+//! The rows of a recording.
+
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::json::{self, Duplicates, LoneSurrogates, Members, Raw, ScanRules};
+use crate::protocol::observer::Dir;
+
+/// A row may hold anything that a line did.
+const RULES: ScanRules = ScanRules {
+    lone_surrogates: LoneSurrogates::Replace,
+    duplicates: Duplicates::Pass,
+    ..ScanRules::STRICT
+};
+
+/// What a row says.
+pub(super) enum Row<'a> {
+    /// What one side wrote: a line, or several.
+    Line { dir: Dir, text: Cow<'a, [u8]> },
+    /// A line of the host of this length, whose content wasn't kept.
+    Long { bytes: u64 },
+    /// The host's input was closed.
+    HostEnd,
+    /// The process has ended.
+    Exit { code: i64 },
+    /// Metadata.
+    Other,
+}
+
+/// Whether the first line of a file is a row: it has a `dir`, and no tag of a line.
+pub(super) fn is_row(line: &[u8], members: &mut Members) -> bool {
+    json::scan(line, &RULES, members).is_ok_and(|object| {
+        object.get("dir").and_then(Raw::string).is_some()
+            && object.get("cmd").is_none()
+            && object.get("type").is_none()
+    })
+}
+
+impl<'a> Row<'a> {
+    pub(super) fn read(bytes: &'a [u8], members: &mut Members) -> Result<Self, String> {
+        let object = json::scan(bytes, &RULES, members).map_err(|fault| fault.to_string())?;
+        let dir = object
+            .get("dir")
+            .and_then(Raw::string)
+            .ok_or("the row has no dir")?;
+        let dir = match &*dir {
+            "in" => Dir::Host,
+            "out" => Dir::Agent,
+            "exit" => {
+                let code = object
+                    .get("code")
+                    .and_then(|code| code.as_str().parse().ok());
+                return Ok(code.map_or(Row::Other, |code| Row::Exit { code }));
+            }
+            _ => return Ok(Row::Other),
+        };
+        if let Some(text) = object.get("line_b64") {
+            let text = text.string().ok_or("line_b64 isn't a string")?;
+            let text = base64(&text).ok_or("line_b64 isn't base64")?;
+            return Ok(Row::Line {
+                dir,
+                text: text.into(),
+            });
+        }
+        if dir == Dir::Host && object.get("eof").and_then(Raw::bool) == Some(true) {
+            return Ok(Row::HostEnd);
+        }
+        if let Some(bytes) = object.get("bytes").and_then(Raw::u64)
+            && dir == Dir::Host
+        {
+            // The length is told with its newline.
+            return Ok(Row::Long {
+                bytes: bytes.saturating_sub(1),
+            });
+        }
+        let text = object
+            .get("line")
+            .and_then(Raw::string)
+            .ok_or_else(|| format!("the row of dir {} has no line", dir.word()))?;
+        Ok(Row::Line {
+            dir,
+            text: match text {
+                Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+                Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+            },
+        })
+    }
+}
+
+/// Decodes base64 (RFC 4648), with or without padding.
+fn base64(text: &str) -> Option<Vec<u8>> {
+    let digits = text.trim_end_matches('=').as_bytes();
+    let mut out = Vec::with_capacity(digits.len() / 4 * 3 + 3);
+    for group in digits.chunks(4) {
+        let mut bits = 0_u32;
+        for &digit in group {
+            let value = match digit {
+                b'A'..=b'Z' => digit - b'A',
+                b'a'..=b'z' => digit - b'a' + 26,
+                b'0'..=b'9' => digit - b'0' + 52,
+                b'+' => 62,
+                b'/' => 63,
+                _ => return None,
+            };
+            bits = bits << 6 | u32::from(value);
+        }
+        let bytes = match group.len() {
+            4 => 3,
+            3 => 2,
+            2 => 1,
+            _ => return None,
+        };
+        bits <<= 6 * (4 - group.len());
+        out.extend(bits.to_be_bytes().iter().skip(1).take(bytes));
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_decoded_with_and_without_padding() {
+        for (text, bytes) in [
+            ("", &b""[..]),
+            ("Zg==", b"f"),
+            ("Zg", b"f"),
+            ("Zm8=", b"fo"),
+            ("Zm9v", b"foo"),
+            ("Zm9vYmFy", b"foobar"),
+            ("/+8=", b"\xff\xef"),
+        ] {
+            assert_eq!(base64(text).as_deref(), Some(bytes), "{text}");
+        }
+        for text in ["Z", "Zm9vY", "Zm 9", "Zm9v=Zm9v", "ä"] {
+            assert_eq!(base64(text), None, "{text}");
+        }
+    }
+}

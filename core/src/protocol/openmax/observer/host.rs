@@ -1,0 +1,280 @@
+//! Lines of the host. The agent must be able to bear any of them: what is wrong with one is a finding of little weight
+//! where the agent's answer is observed, and of full weight where it isn't.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use super::super::rules::Key;
+use super::super::spec::{MODES, SPEC};
+use super::super::wire::{ApprovalMode, Approve, User};
+use super::ids::Known;
+use super::ledger::{May, Must};
+use super::shape::{Buffers, Read, at_fault, at_field, at_member, is_depth, is_utf8, read};
+use super::{Opening, Watcher};
+use crate::frame::{Place, Split, SplitKind};
+use crate::json::{Kind, Object};
+use crate::protocol::observer::{At, Dir, Label, Notes, Severity, Sides};
+use crate::protocol::spec::LineSpec;
+
+/// How sure it is that the agent reads a line as we do.
+#[derive(Clone, Copy)]
+struct Reading {
+    sides: Sides,
+    place: Place,
+    /// It may never be read, or be refused: nothing of it is owed.
+    excused: bool,
+}
+
+impl Reading {
+    /// A finding about a line that the agent must refuse.
+    fn refusable(self, key: Key, at: At, message: String, notes: &mut Notes) {
+        let at = if self.sides.has(Dir::Agent) {
+            at.at_most(Severity::Info)
+        } else {
+            at
+        };
+        notes.add(key.rule(), at, message);
+    }
+}
+
+impl Watcher {
+    pub(super) fn host(
+        &mut self,
+        sides: Sides,
+        line: &Split<'_>,
+        buffers: &mut Buffers,
+        notes: &mut Notes,
+    ) -> Label {
+        let mut reading = Reading {
+            sides,
+            place: line.place,
+            excused: self.quit.is_some(),
+        };
+        if let Some(quit) = self.quit {
+            let at = At::line().with(Dir::Host, Some(quit), "the quit");
+            notes.add(
+                Key::AfterQuit.rule(),
+                at,
+                String::from("the host writes after quit; this may never be read"),
+            );
+        }
+        let bytes = match line.what {
+            SplitKind::Line(bytes) => bytes,
+            SplitKind::Tail(bytes) => {
+                reading.excused = true;
+                bytes
+            }
+            // Its content isn't known, its length is no fault.
+            SplitKind::TooLong { bytes, limit } if bytes <= limit as u64 => {
+                self.ledger.slack();
+                self.ledger.may(May::User, line.place, true);
+                self.asks.unsure = true;
+                return Label::NONE;
+            }
+            SplitKind::TooLong { bytes, limit } => {
+                let message = format!("the line has {bytes} bytes; {limit} are the limit");
+                reading.refusable(Key::HostTooLong, At::line(), message, notes);
+                self.must(reading, Must::Bytes);
+                return Label::NONE;
+            }
+        };
+        match read(bytes, buffers) {
+            Read::Whole(object) => self.command(&object, reading, notes),
+            Read::Despite(object, fault) => {
+                reading.refusable(Key::BadCommand, at_fault(&fault), fault.to_string(), notes);
+                // A lax reader takes it as a command all the same.
+                reading.excused = true;
+                self.ledger.slack();
+                let mut unheard = Notes::default();
+                self.command(&object, reading, &mut unheard)
+            }
+            Read::Not(fault) => {
+                let (key, what) = if is_utf8(&fault) {
+                    (Key::HostNotUtf8, Must::Bytes)
+                } else {
+                    (Key::BadCommand, Must::Bad)
+                };
+                reading.refusable(key, at_fault(&fault), fault.to_string(), notes);
+                if is_depth(&fault) {
+                    reading.excused = true;
+                }
+                self.must(reading, what);
+                Label::NONE
+            }
+        }
+    }
+
+    /// A line that must be refused, if it is read at all.
+    fn must(&mut self, reading: Reading, what: Must) {
+        if reading.excused {
+            self.ledger.slack();
+        } else {
+            self.ledger.must(what, reading.place);
+        }
+    }
+
+    fn command(&mut self, object: &Object<'_, '_>, reading: Reading, notes: &mut Notes) -> Label {
+        let cmd = match object.get("cmd") {
+            Some(value) if value.kind() == Kind::String => value.string().unwrap_or_default(),
+            found => {
+                let message = match found {
+                    Some(_) => "cmd isn't a string",
+                    None => "there is no cmd",
+                };
+                let at = at_member(object, "cmd");
+                reading.refusable(Key::NoCommand, at, String::from(message), notes);
+                self.must(reading, Must::Bad);
+                return Label::NONE;
+            }
+        };
+        let Some(spec) = SPEC.line(Dir::Host, &cmd) else {
+            let at = at_member(object, "cmd");
+            let message = String::from("the contract has no command of this name");
+            reading.refusable(Key::UnknownCommand, at, message, notes);
+            self.must(reading, Must::Unknown);
+            return Label {
+                class: "cmd",
+                name: "",
+            };
+        };
+        self.known(spec, object, reading, notes);
+        Label {
+            class: "cmd",
+            name: spec.name,
+        }
+    }
+
+    fn known(
+        &mut self,
+        spec: &LineSpec,
+        object: &Object<'_, '_>,
+        reading: Reading,
+        notes: &mut Notes,
+    ) {
+        let read = match spec.name {
+            "user" => object
+                .decode()
+                .map(|line| self.user(&line, object, reading, notes)),
+            "approve" => object
+                .decode()
+                .map(|line| self.approve(&line, object, reading, notes)),
+            "approval_mode" => object
+                .decode()
+                .map(|line| self.mode(&line, object, reading, notes)),
+            "reload" => {
+                self.reload(reading, notes);
+                Ok(())
+            }
+            "quit" => {
+                if !reading.excused {
+                    self.quit = Some(reading.place);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+        if let Err(error) = read {
+            let at = at_field(&error);
+            reading.refusable(Key::CommandFields, at, error.to_string(), notes);
+            self.must(reading, Must::Bad);
+        }
+    }
+
+    /// Whether a turn runs, as far as the host can know.
+    fn is_busy(&self, reading: Reading) -> bool {
+        reading.sides == Sides::Both && !self.lost && self.ledger.owed(false) > 0
+    }
+
+    fn user(
+        &mut self,
+        line: &User<'_>,
+        object: &Object<'_, '_>,
+        reading: Reading,
+        notes: &mut Notes,
+    ) {
+        self.untouched = false;
+        if self.is_busy(reading) {
+            let at = At::line().with(Dir::Agent, self.turn.first, "the first line of the turn");
+            notes.add(
+                Key::UserBusy.rule(),
+                at,
+                String::from("a user command before the done of the one before"),
+            );
+        }
+        if line.text.trim().is_empty() {
+            notes.add(
+                Key::BlankPrompt.rule(),
+                at_member(object, "text"),
+                String::from("the text is empty"),
+            );
+        }
+        self.ledger.may(May::User, reading.place, reading.excused);
+    }
+
+    fn approve(
+        &mut self,
+        line: &Approve<'_>,
+        object: &Object<'_, '_>,
+        reading: Reading,
+        notes: &mut Notes,
+    ) {
+        let quit = self.quit.is_some();
+        let known = self
+            .asks
+            .answered(&line.approval_id, line.approved, reading.place, quit);
+        match known {
+            None => self.ledger.approve(),
+            Some(Known::Unknown) => self.ledger.slack(),
+            Some(known) => {
+                if reading.sides == Sides::Both {
+                    let message = match known {
+                        Known::Closed => "this approval is settled",
+                        Known::Open | Known::Never | Known::Unknown => {
+                            "this approval was never asked for"
+                        }
+                    };
+                    notes.add(
+                        Key::ApproveUnknown.rule(),
+                        at_member(object, "approval_id"),
+                        String::from(message),
+                    );
+                }
+                self.must(reading, Must::Approve);
+            }
+        }
+    }
+
+    fn mode(
+        &mut self,
+        line: &ApprovalMode<'_>,
+        object: &Object<'_, '_>,
+        reading: Reading,
+        notes: &mut Notes,
+    ) {
+        let word = line.mode.trim();
+        match MODES.iter().position(|mode| *mode == word) {
+            // White space around it may be borne or not; either way there is one answer.
+            Some(index) => self
+                .ledger
+                .may(May::Mode(index), reading.place, reading.excused),
+            None => {
+                let at = at_member(object, "mode");
+                let message = String::from("the mode is none of auto, ask and readonly");
+                reading.refusable(Key::UnknownMode, at, message, notes);
+                self.must(reading, Must::Mode);
+            }
+        }
+    }
+
+    fn reload(&mut self, reading: Reading, notes: &mut Notes) {
+        if self.is_busy(reading) && self.opening != Opening::Silent {
+            let at = At::line().with(Dir::Agent, self.turn.first, "the first line of the turn");
+            notes.add(
+                Key::ReloadBusy.rule(),
+                at,
+                String::from("a reload before the done of the running turn"),
+            );
+        }
+        self.ledger.may(May::Reload, reading.place, reading.excused);
+    }
+}

@@ -1,0 +1,184 @@
+//! What a line looks like: faults of its text, its members, where a finding points.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::ops::Range;
+
+use super::super::rules::Key;
+use crate::json::{
+    self, DecodeError, Duplicates, JsonFault, JsonFaultKind, LoneSurrogates, Members, Object, Raw,
+    ScanRules,
+};
+use crate::protocol::observer::{At, Notes, Severity, push_pointer};
+use crate::protocol::spec::LineSpec;
+
+/// Reads what can be read at all.
+const ANY: ScanRules = ScanRules {
+    lone_surrogates: LoneSurrogates::Replace,
+    duplicates: Duplicates::Pass,
+    ..ScanRules::STRICT
+};
+
+/// How far a line could be read.
+pub(super) enum Read<'m, 'a> {
+    /// Strictly.
+    Whole(Object<'m, 'a>),
+    /// Only by looking away from this fault.
+    Despite(Object<'m, 'a>, JsonFault),
+    /// Not at all.
+    Not(JsonFault),
+}
+
+/// Working memory of the two scans.
+#[derive(Debug, Default)]
+pub(super) struct Buffers {
+    strict: Members,
+    lax: Members,
+}
+
+/// Reads a line as an object.
+pub(super) fn read<'m, 'a: 'm>(line: &'a [u8], buffers: &'m mut Buffers) -> Read<'m, 'a> {
+    match json::scan(line, &ScanRules::STRICT, &mut buffers.strict) {
+        Ok(object) => Read::Whole(object),
+        Err(fault) => match json::scan(line, &ANY, &mut buffers.lax) {
+            Ok(object) => Read::Despite(object, fault),
+            Err(worse) => Read::Not(worse),
+        },
+    }
+}
+
+/// Whether the fault is one of nesting, which no document limits.
+pub(super) fn is_depth(fault: &JsonFault) -> bool {
+    matches!(fault.kind, JsonFaultKind::TooDeep { .. })
+}
+
+/// Whether the fault is one of encoding.
+pub(super) fn is_utf8(fault: &JsonFault) -> bool {
+    matches!(fault.kind, JsonFaultKind::NotUtf8 { .. })
+}
+
+/// A finding about the text of an agent's line. `most`: how bad it can be.
+pub(super) fn agent_fault(fault: &JsonFault, most: Severity, notes: &mut Notes) {
+    let (key, severity) = match &fault.kind {
+        JsonFaultKind::Duplicate { .. } if fault.path.contains(['.', '[']) => {
+            (Key::Duplicate, Severity::Warning)
+        }
+        JsonFaultKind::Duplicate { .. } => (Key::Duplicate, Severity::Error),
+        JsonFaultKind::LoneSurrogate => (Key::NotALine, Severity::Warning),
+        JsonFaultKind::TooDeep { .. } => (Key::NotALine, Severity::Info),
+        JsonFaultKind::NotUtf8 { .. }
+        | JsonFaultKind::Blank
+        | JsonFaultKind::Syntax { .. }
+        | JsonFaultKind::NotAnObject => (Key::NotALine, Severity::Error),
+    };
+    notes.add(
+        key.rule(),
+        at_fault(fault).at_most(severity.min(most)),
+        fault.to_string(),
+    );
+}
+
+/// Where a fault of the text is.
+pub(super) fn at_fault(fault: &JsonFault) -> At {
+    At {
+        span: fault.at..fault.at,
+        pointer: pointer(&fault.path),
+        ..At::line()
+    }
+}
+
+/// Where a field doesn't fit.
+pub(super) fn at_field(error: &DecodeError) -> At {
+    At {
+        span: error.at()..error.at(),
+        pointer: pointer(error.path()),
+        ..At::line()
+    }
+}
+
+/// A member of the line.
+pub(super) fn at_member(object: &Object<'_, '_>, name: &str) -> At {
+    match object.get(name) {
+        Some(value) => At::member(name, span(object.line(), value)),
+        None => At::line(),
+    }
+}
+
+/// Where a value stands in its line.
+fn span(line: &str, value: Raw<'_>) -> Range<usize> {
+    let text = value.as_str();
+    let start = (text.as_ptr() as usize).saturating_sub(line.as_ptr() as usize);
+    let end = start + text.len();
+    if end <= line.len() { start..end } else { 0..0 }
+}
+
+/// A path such as `messages[3].role` as a JSON pointer.
+fn pointer(path: &str) -> String {
+    let mut pointer = String::new();
+    for step in path.split(['.', '[']) {
+        let step = step.strip_suffix(']').unwrap_or(step);
+        if !step.is_empty() {
+            push_pointer(&mut pointer, step);
+        }
+    }
+    pointer
+}
+
+/// What a line's members are beside those that it needs.
+#[derive(Debug, Default)]
+pub(super) struct Shape {
+    /// An order other than the documented one was told.
+    order_told: bool,
+    /// Types of which an unlisted member was told, as bits by their place in the table.
+    unlisted_told: u64,
+}
+
+impl Shape {
+    /// Compares the members of a line with the table. `index`: the line's place in it.
+    pub(super) fn check(
+        &mut self,
+        object: &Object<'_, '_>,
+        line: &LineSpec,
+        index: usize,
+        order_matters: bool,
+        notes: &mut Notes,
+    ) {
+        let mut next = 0;
+        let mut ordered = true;
+        for (name, value) in object.iter() {
+            let found = match line.fields.get(next) {
+                Some(field) if field.name == name => Some(next),
+                Some(_) | None => line.fields.iter().position(|field| field.name == name),
+            };
+            match found {
+                Some(place) => {
+                    ordered &= place >= next;
+                    next = place + 1;
+                }
+                // It has a rule of its own.
+                None if name == "session_id" => {}
+                None => {
+                    let bit = 1_u64
+                        .checked_shl(u32::try_from(index).unwrap_or(64))
+                        .unwrap_or(0);
+                    if self.unlisted_told & bit == 0 {
+                        self.unlisted_told |= bit;
+                        notes.add(
+                            Key::Unlisted.rule(),
+                            At::member(name, span(object.line(), value)),
+                            format!("{} has no member of this name in the contract", line.name),
+                        );
+                    }
+                }
+            }
+        }
+        if !ordered && order_matters && !self.order_told {
+            self.order_told = true;
+            notes.add(
+                Key::Ordered.rule(),
+                At::line(),
+                String::from("the keys stand in another order than documented"),
+            );
+        }
+    }
+}

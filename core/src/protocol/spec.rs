@@ -1,0 +1,304 @@
+//! A protocol's lines as a table, and what can be printed from it: a page, the rules, a JSON Schema.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::observer::{Dir, Needs, Observed, Rule};
+use crate::json;
+
+/// Every line of a protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// The protocol's name on the command line.
+    pub name: &'static str,
+    /// The contract: its readable id.
+    pub proto: &'static str,
+    /// What it is, in a paragraph.
+    pub about: &'static str,
+    /// The lines, in the order of the contract.
+    pub lines: &'static [LineSpec],
+    /// The course of a session: a heading and a paragraph each.
+    pub course: &'static [(&'static str, &'static str)],
+}
+
+/// One kind of line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineSpec {
+    /// Who writes it.
+    pub dir: Dir,
+    /// The member that names the kind.
+    pub tag: &'static str,
+    /// The kind.
+    pub name: &'static str,
+    /// The fields, the tag's included, in the order of the contract.
+    pub fields: &'static [Field],
+    /// What it means.
+    pub about: &'static str,
+}
+
+/// One field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name.
+    pub name: &'static str,
+    /// What stands there.
+    pub kind: FieldKind,
+    /// What it means.
+    pub about: &'static str,
+}
+
+/// What stands in a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldKind {
+    /// This word.
+    Word(&'static str),
+    /// This number.
+    Number(u64),
+    /// A text.
+    Text,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// A whole number, 0 or more.
+    Count,
+    /// The same, or null.
+    CountOrNull,
+    /// true or false.
+    Bool,
+    /// Any object.
+    Object,
+    /// A list of texts.
+    Texts,
+    /// A list of texts that is left out when it is empty.
+    TextsOrAbsent,
+    /// A list of objects with these fields.
+    Items(&'static [Field]),
+}
+
+impl Spec {
+    /// The line of that direction and kind.
+    pub fn line(&self, dir: Dir, name: &str) -> Option<&'static LineSpec> {
+        self.lines
+            .iter()
+            .find(|line| line.dir == dir && line.name == name)
+    }
+}
+
+impl FieldKind {
+    fn words(self) -> String {
+        match self {
+            FieldKind::Word(word) => format!("`\"{word}\"`"),
+            FieldKind::Number(number) => format!("`{number}`"),
+            FieldKind::Text => "string".into(),
+            FieldKind::OneOf(words) => {
+                let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+                words.join(", ")
+            }
+            FieldKind::Count => "integer, 0 or more".into(),
+            FieldKind::CountOrNull => "integer, 0 or more, or null".into(),
+            FieldKind::Bool => "boolean".into(),
+            FieldKind::Object => "object".into(),
+            FieldKind::Texts => "array of strings".into(),
+            FieldKind::TextsOrAbsent => "array of strings; left out when empty".into(),
+            FieldKind::Items(fields) => {
+                let names: Vec<String> = fields
+                    .iter()
+                    .map(|field| format!("`{}`", field.name))
+                    .collect();
+                format!("array of objects with {}", names.join(" and "))
+            }
+        }
+    }
+}
+
+/// The contract as a page of Markdown, in our own words.
+pub fn markdown<P: Observed>() -> String {
+    let spec = P::SPEC;
+    let mut page = format!("# {} ({})\n\n{}\n", spec.name, spec.proto, spec.about);
+    for (dir, heading) in [
+        (Dir::Host, "Lines of the host"),
+        (Dir::Agent, "Lines of the agent"),
+    ] {
+        page.push_str(&format!("\n## {heading}\n"));
+        for line in spec.lines.iter().filter(|line| line.dir == dir) {
+            page.push_str(&format!("\n### `{}`\n\n{}\n", line.name, line.about));
+            if !line.fields.is_empty() {
+                page.push_str("\n| field | value | meaning |\n|---|---|---|\n");
+                for field in line.fields {
+                    let words = field.kind.words();
+                    page.push_str(&format!(
+                        "| `{}` | {words} | {} |\n",
+                        field.name, field.about
+                    ));
+                }
+            }
+        }
+    }
+    page.push_str("\n## The course of a session\n");
+    for (heading, text) in spec.course {
+        page.push_str(&format!("\n### {heading}\n\n{text}\n"));
+    }
+    page
+}
+
+/// The catalogue of rules as a page of Markdown.
+pub fn rules_page<P: Observed>() -> String {
+    let mut page = format!(
+        "# Rules for {}\n\nWhat `turnwire check --protocol {}` looks for. Generated from the catalogue in the \
+         program (`turnwire spec {} --format rules`).\n\nA rule's severity is the worst that a finding of it can be. \
+         `error` means that the contract is broken; `warning` that a reading of the contract excuses it; `info` that \
+         the contract leaves it open, or that the peer is bound to refuse the line. Rules that need a direction, or \
+         an exit code, that wasn't seen are reported as skipped.\n",
+        P::SPEC.proto,
+        P::NAME,
+        P::NAME
+    );
+    page.push_str("\n| rule | severity | title |\n|---|---|---|\n");
+    for rule in P::RULES {
+        let anchor: String = rule
+            .id
+            .to_ascii_lowercase()
+            .chars()
+            .filter(|c| *c != '.')
+            .collect();
+        page.push_str(&format!(
+            "| [{}](#{anchor}) | {} | {} |\n",
+            rule.id, rule.severity, rule.title
+        ));
+    }
+    for rule in P::RULES {
+        push_rule(&mut page, rule);
+    }
+    page.push_str(
+        "\n## Guarantees without a rule\n\n| guarantee | why no line shows it |\n|---|---|\n",
+    );
+    for unseen in P::UNSEEN {
+        page.push_str(&format!("| {} | {} |\n", unseen.id, unseen.why));
+    }
+    page
+}
+
+fn push_rule(page: &mut String, rule: &Rule) {
+    let needs = match rule.needs {
+        Needs::Host => "lines of the host",
+        Needs::Agent => "lines of the agent",
+        Needs::Both => "lines of both directions",
+        Needs::Exit => "lines of the agent, and its exit code",
+    };
+    page.push_str(&format!(
+        "\n## {}\n\n**{}** ({})\n\n{}\n\nNeeds {needs}. Source: {}.\n",
+        rule.id, rule.title, rule.severity, rule.message, rule.cite
+    ));
+}
+
+/// The JSON Schema (draft 2020-12) of every line, both directions, as text. Readers ignore members that it doesn't
+/// name, so it lets them pass.
+pub fn json_schema<P: Observed>() -> String {
+    let spec = P::SPEC;
+    let mut out = Vec::new();
+    out.extend_from_slice(
+        b"{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"title\":",
+    );
+    json::write_str(&mut out, spec.proto);
+    out.extend_from_slice(
+        b",\"anyOf\":[{\"$ref\":\"#/$defs/host\"},{\"$ref\":\"#/$defs/agent\"}],\"$defs\":{",
+    );
+    for (index, (dir, word)) in [(Dir::Host, "host"), (Dir::Agent, "agent")]
+        .into_iter()
+        .enumerate()
+    {
+        comma(index, &mut out);
+        json::write_str(&mut out, word);
+        out.extend_from_slice(b":{\"oneOf\":[");
+        for (index, line) in spec.lines.iter().filter(|line| line.dir == dir).enumerate() {
+            comma(index, &mut out);
+            out.extend_from_slice(b"{\"$ref\":");
+            json::write_str(&mut out, &format!("#/$defs/{word}.{}", line.name));
+            out.push(b'}');
+        }
+        out.extend_from_slice(b"]}");
+    }
+    for line in spec.lines {
+        let word = match line.dir {
+            Dir::Host => "host",
+            Dir::Agent => "agent",
+        };
+        out.push(b',');
+        json::write_str(&mut out, &format!("{word}.{}", line.name));
+        out.push(b':');
+        put_object(line.about, line.fields, &mut out);
+    }
+    out.extend_from_slice(b"}}");
+    // What was written are JSON texts, so this loses nothing.
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn comma(index: usize, out: &mut Vec<u8>) {
+    if index > 0 {
+        out.push(b',');
+    }
+}
+
+fn put_object(about: &str, fields: &[Field], out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"description\":");
+    json::write_str(out, about);
+    out.extend_from_slice(b",\"type\":\"object\",\"required\":[");
+    let required = fields
+        .iter()
+        .filter(|field| field.kind != FieldKind::TextsOrAbsent);
+    for (index, field) in required.enumerate() {
+        comma(index, out);
+        json::write_str(out, field.name);
+    }
+    out.extend_from_slice(b"],\"properties\":{");
+    for (index, field) in fields.iter().enumerate() {
+        comma(index, out);
+        json::write_str(out, field.name);
+        out.extend_from_slice(b":{\"description\":");
+        json::write_str(out, field.about);
+        out.push(b',');
+        put_kind(field.kind, out);
+        out.push(b'}');
+    }
+    out.extend_from_slice(b"}}");
+}
+
+fn put_kind(kind: FieldKind, out: &mut Vec<u8>) {
+    match kind {
+        FieldKind::Word(word) => {
+            out.extend_from_slice(b"\"const\":");
+            json::write_str(out, word);
+        }
+        FieldKind::Number(number) => {
+            out.extend_from_slice(b"\"const\":");
+            json::write_u64(out, number);
+        }
+        FieldKind::OneOf(words) => {
+            out.extend_from_slice(b"\"enum\":[");
+            for (index, word) in words.iter().enumerate() {
+                comma(index, out);
+                json::write_str(out, word);
+            }
+            out.push(b']');
+        }
+        FieldKind::Text => out.extend_from_slice(b"\"type\":\"string\""),
+        FieldKind::Count => out.extend_from_slice(b"\"type\":\"integer\",\"minimum\":0"),
+        FieldKind::CountOrNull => {
+            out.extend_from_slice(b"\"type\":[\"integer\",\"null\"],\"minimum\":0");
+        }
+        FieldKind::Bool => out.extend_from_slice(b"\"type\":\"boolean\""),
+        FieldKind::Object => out.extend_from_slice(b"\"type\":\"object\""),
+        FieldKind::Texts => {
+            out.extend_from_slice(b"\"type\":\"array\",\"items\":{\"type\":\"string\"}");
+        }
+        FieldKind::TextsOrAbsent => {
+            out.extend_from_slice(
+                b"\"type\":\"array\",\"minItems\":1,\"items\":{\"type\":\"string\"}",
+            );
+        }
+        FieldKind::Items(fields) => {
+            out.extend_from_slice(b"\"type\":\"array\",\"items\":");
+            put_object("one of them", fields, out);
+        }
+    }
+}
