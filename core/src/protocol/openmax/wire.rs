@@ -666,7 +666,12 @@ impl<'a> AgentLine<'a> {
                 let session_id = match object.string("session_id") {
                     Some(session_id) => session_id,
                     // Says what is wrong with it.
-                    None => object.decode::<SessionOf<'_>>().map_err(WireFault::Fields)?.session_id,
+                    None => {
+                        object
+                            .decode::<SessionOf<'_>>()
+                            .map_err(WireFault::Fields)?
+                            .session_id
+                    }
                 };
                 Ok(AgentLine::Event {
                     session_id,
