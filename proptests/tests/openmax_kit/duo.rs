@@ -13,6 +13,7 @@ use turnwire::session::{Session, SessionConfig};
 use turnwire::vocab::laws::{Checker, Scope};
 use turnwire::vocab::*;
 
+use super::watch::Watched;
 use super::{Out, info, labels, lines_of};
 
 /// A tool that takes anything.
@@ -97,6 +98,8 @@ pub struct Duo {
     pub reloads: VecDeque<CommandId>,
     api: Api,
     checker: Checker,
+    /// The observer between the host and the Server.
+    pub watched: Watched,
 }
 
 impl Duo {
@@ -132,6 +135,7 @@ impl Duo {
             reloads: VecDeque::new(),
             api,
             checker: Checker::new(Scope::Session),
+            watched: Watched::new(),
         };
         duo.drain();
         duo.fresh.clear();
@@ -150,6 +154,7 @@ impl Duo {
         );
         let mut chunk = bytes;
         while let Some(split) = splitter.next(&mut chunk) {
+            self.watched.host(&split);
             self.server.handle_line(split, self.now);
             self.drain();
         }
@@ -171,9 +176,11 @@ impl Duo {
             LineSplitter::new(Openmax::host_line_rules()),
         );
         if let Some(split) = splitter.finish() {
+            self.watched.host(&split);
             self.server.handle_line(split, self.now);
             self.drain();
         }
+        self.watched.host_end();
         self.server.handle_end(self.now);
         self.drain();
     }
@@ -208,7 +215,10 @@ impl Duo {
                             .handle(Input::Call(call), self.now)
                             .expect("a command is taken");
                     }
-                    ServerOutput::Exit { code } => self.exit = Some(code),
+                    ServerOutput::Exit { code } => {
+                        self.watched.exit(code);
+                        self.exit = Some(code);
+                    }
                     ServerOutput::Diagnostic(_) => {}
                     other => panic!("unexpected: {other:?}"),
                 }
@@ -238,6 +248,7 @@ impl Duo {
             return;
         }
         self.out.push(Out::Lines(bytes.to_vec()));
+        self.watched.agent(bytes);
         let lines = lines_of(bytes);
         self.fresh.extend(lines.iter().cloned());
         self.all_lines.extend(lines);

@@ -11,6 +11,7 @@
 
 pub mod chunk;
 pub mod duo;
+pub mod watch;
 
 use std::sync::Arc;
 

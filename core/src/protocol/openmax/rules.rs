@@ -216,7 +216,7 @@ rules! {
         "The approval was settled as approved without an `approve` of the host that says so. A request stays pending until it is answered or cancelled."
     DeclinedByNobody = "OM-14.e" Warning Both EVENTS
         "declined means that the host declined"
-        "The approval was settled as declined, but the host neither declined it nor ended its input. A request stays pending until it is answered or cancelled; a signal would excuse this."
+        "The approval was settled as declined, but the host neither declined it nor ended its input. A request stays pending until it is answered or cancelled; a signal or a crash excuses this."
     AskLeftOpen = "OM-14.f" Info Agent EVENTS
         "approvals are settled before done"
         "An approval is still open at its turn's `done`. The contract guarantees only `done`."

@@ -48,7 +48,7 @@ impl Watcher {
         let mut reading = Reading {
             sides,
             place: line.place,
-            excused: self.quit.is_some(),
+            excused: self.quit.is_some() || self.host_ended,
         };
         if let Some(quit) = self.quit {
             let at = At::line().with(Dir::Host, Some(quit), "the quit");
