@@ -52,8 +52,8 @@ pub struct Rig {
     checker: Checker,
     config: ClientConfig,
     ids: u64,
-    /// The laws are only watched in runs of agents that keep their contract, or all runs: always, here.
-    pub watched: bool,
+    /// Bytes that no output stands between are one [`Out::Lines`].
+    pub joins: bool,
 }
 
 pub const HELLO: &str = r#"{"type":"hello","proto":"openmax-stdio/6","protocol_version":6,"session_id":"s","version":"0.2.0","project":"/p","continued":false}"#;
@@ -72,7 +72,7 @@ impl Rig {
             checker: Checker::new(Scope::Any),
             config,
             ids: 0,
-            watched: true,
+            joins: true,
         }
     }
 
@@ -123,7 +123,9 @@ impl Rig {
                 .poll_output(&mut lines)
                 .map(|output| own(&output));
             if !lines.is_empty() {
-                if let Some(Out::Lines(last)) = self.out.last_mut() {
+                if self.joins
+                    && let Some(Out::Lines(last)) = self.out.last_mut()
+                {
                     last.append(&mut lines);
                 } else {
                     self.out.push(Out::Lines(std::mem::take(&mut lines)));
@@ -136,9 +138,8 @@ impl Rig {
             self.out.push(output);
         }
         self.checker.quiet();
-        if self.watched {
-            assert_eq!(self.checker.violations(), [], "{}", text::events(&self.out));
-        }
+        let violations = self.checker.violations();
+        assert_eq!(violations, [], "{}", text::events(&self.out));
     }
 
     /// The same inputs to a fresh Client: `cut` gives the agent's bytes another shape, and it is drained after every
