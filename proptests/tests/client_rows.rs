@@ -777,6 +777,33 @@ fn lines_outside_any_turn_make_one_that_nobody_asked_for() {
     assert_eq!(rig.findings(), ["done \"stop\" that no prompt is owed"]);
 }
 
+/// A stray line must not block the host for good.
+#[test]
+fn om_17_a_turn_that_nobody_asked_for_holds_nothing_up() {
+    let mut rig = in_turn();
+    rig.says("message_done", r#""text":"""#);
+    rig.done("stop");
+    rig.says(
+        "usage",
+        r#""prompt_tokens":1,"completion_tokens":1,"cached_tokens":null"#,
+    );
+    rig.lines();
+    rig.out.clear();
+    rig.user("next");
+    assert_eq!(rig.lines(), [r#"{"cmd":"user","text":"next"}"#]);
+    assert_eq!(rig.events(), "! Rq-(Truncated) S- T-(NotSaid)");
+    rig.step("x");
+    rig.done("stop");
+    assert!(rig.events().ends_with("T-(Finished) P-(2,Finished) Set"));
+    rig.says("tool_start", r#""call_id":"c","name":"look","args":{}"#);
+    rig.out.clear();
+    rig.command(Command::Close { drain: true });
+    assert_eq!(
+        rig.events(),
+        "R(3,Done) ! t-(c1,NotSaid) S- T-(NotSaid) Set CloseInput"
+    );
+}
+
 #[test]
 fn an_end_without_a_start_is_begun_first() {
     let mut rig = in_turn();

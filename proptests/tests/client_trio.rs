@@ -153,14 +153,9 @@ impl Trio {
         end.split([' ', '(', '{']).next().unwrap().to_owned()
     }
 
-    /// Events in the shorthand, from the first of this kind.
+    /// Whether these events came in a row.
     fn has(&self, shorthand: &str) -> bool {
-        let events = client_kit::text::events(&self.rig.out);
-        let found = events.contains(shorthand);
-        if !found {
-            eprintln!("{events}");
-        }
-        found
+        client_kit::text::events(&self.rig.out).contains(shorthand)
     }
 }
 

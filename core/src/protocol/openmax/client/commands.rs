@@ -142,6 +142,7 @@ impl Client {
         prompts: Vec<Waiting>,
         out: &mut Out,
     ) {
+        self.end_unasked(out);
         let line = HostLine::User(UserLine {
             text: joined(&prompts).into(),
         });

@@ -283,9 +283,31 @@ impl Client {
         }
     }
 
-    /// Whether a `user` may not be written: its answer would be another one's.
+    /// Whether a `user` may not be written: its answer would be another one's. A turn that nobody asked for doesn't
+    /// count, since a stray line is enough to make one, and the agent says so itself if it is busy.
     fn is_busy(&self) -> bool {
-        self.turn.is_some() || self.owes_refused || self.books.has_user()
+        let asked = self
+            .turn
+            .as_ref()
+            .is_some_and(|turn| !turn.prompts.is_empty());
+        asked || self.owes_refused || self.books.has_user()
+    }
+
+    /// Ends a turn that nobody asked for: its `done` never came, or will be nobody's.
+    fn end_unasked(&mut self, out: &mut Out) {
+        let Some(turn) = self.turn.take_if(|turn| turn.prompts.is_empty()) else {
+            return;
+        };
+        let (end, cut) = match turn.cancel.clone() {
+            Some(why) => (End::Cancelled(why), Cut::Cancelled),
+            None => (End::NotSaid, Cut::Over),
+        };
+        let pending = Pending {
+            queued: u32::try_from(self.queue.len()).unwrap_or(u32::MAX),
+            background: false,
+            resumes: !self.queue.is_empty() && !self.held,
+        };
+        turn.end(end, false, &cut, pending, &mut self.calls, out);
     }
 
     /// Nothing runs: the next prompt is sent, or the agent told to leave, or the host told that all is quiet.
@@ -305,10 +327,14 @@ impl Client {
             return;
         }
         self.held = false;
-        if core::mem::take(&mut self.active) {
+        let leaves = self.closing == Closing::Draining && self.books.is_empty();
+        if leaves {
+            self.end_unasked(out);
+        }
+        if self.turn.is_none() && core::mem::take(&mut self.active) {
             out.infer(What::Settled);
         }
-        if self.closing == Closing::Draining && self.books.is_empty() {
+        if leaves {
             self.quit(false, out);
         }
     }
