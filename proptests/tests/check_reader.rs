@@ -21,7 +21,7 @@ const REPLY: &str = r#"{"session_id":"s","type":"message_done","text":"Hi"}"#;
 const DONE: &str = r#"{"session_id":"s","type":"done","stop_reason":"stop"}"#;
 const ERROR: &str = r#"{"type":"protocol_error","message":"no"}"#;
 
-fn read(lines: &[&str], from: From) -> Result {
+fn read(lines: &[&str], from: From) -> Report {
     let mut text = lines.join("\n");
     text.push('\n');
     check(text.as_bytes(), from, Wire::V6)

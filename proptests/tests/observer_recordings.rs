@@ -15,7 +15,7 @@ use turnwire::protocol::observer::{Dir, Severity};
 use turnwire::protocol::openmax::Wire;
 
 /// Findings on lines of the agent, or on its end, as `id severity`.
-fn on_agent(result: &Result) -> Vec<String> {
+fn on_agent(result: &Report) -> Vec<String> {
     result
         .findings
         .iter()
@@ -58,7 +58,7 @@ fn without_it_only_the_known_differences_are_found() {
 #[test]
 fn what_hosts_did_wrong_on_purpose_is_found() {
     let expected: &[(&str, &[&str])] = &[
-        ("approval_mode", &["OM-07.a", "OM-07.a", "OM-07.a"]),
+        ("approval_mode", &["OM-07.a"; 4]),
         ("ask_approved", &["OM-11.a", "OM-11.a"]),
         (
             "bad_input",

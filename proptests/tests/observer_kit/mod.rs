@@ -9,14 +9,14 @@ use turnwire::protocol::openmax::{ObserverConfig, Openmax, Wire};
 
 /// All that a check gave.
 #[derive(Debug)]
-pub struct Result {
+pub struct Report {
     pub findings: Vec<Finding>,
     pub lines: Vec<(Dir, u64, Label, Option<Severity>)>,
     pub bad_rows: Vec<u64>,
     pub summary: Summary,
 }
 
-impl Result {
+impl Report {
     /// The ids of the findings, each as `id` with its severity's first letter.
     pub fn ids(&self) -> Vec<String> {
         self.findings
@@ -35,7 +35,7 @@ impl Result {
 }
 
 /// Checks a stream that comes in pieces of this size.
-pub fn check_pieces(bytes: &[u8], from: From, wire: Wire, size: usize) -> Result {
+pub fn check_pieces(bytes: &[u8], from: From, wire: Wire, size: usize) -> Report {
     let mut check = Check::<Openmax>::new(ObserverConfig { wire }, from);
     let (mut findings, mut lines, mut bad_rows) = (Vec::new(), Vec::new(), Vec::new());
     let mut sink = |checked: Checked<'_>| match checked {
@@ -67,7 +67,7 @@ pub fn check_pieces(bytes: &[u8], from: From, wire: Wire, size: usize) -> Result
     assert_eq!(summary.errors, count(Severity::Error));
     assert_eq!(summary.warnings, count(Severity::Warning));
     assert_eq!(summary.infos, count(Severity::Info));
-    Result {
+    Report {
         findings,
         lines,
         bad_rows,
@@ -75,7 +75,7 @@ pub fn check_pieces(bytes: &[u8], from: From, wire: Wire, size: usize) -> Result
     }
 }
 
-pub fn check(bytes: &[u8], from: From, wire: Wire) -> Result {
+pub fn check(bytes: &[u8], from: From, wire: Wire) -> Report {
     check_pieces(bytes, from, wire, 1 << 16)
 }
 

@@ -95,7 +95,7 @@ rules! {
 
     UnknownMode = "OM-07.a" Error Host COMMANDS
         "the mode is auto, ask or readonly"
-        "The host asks for an approval mode that there isn't. The agent must refuse it. Info where the agent's answer is observed."
+        "The host asks for an approval mode that there isn't. The agent must refuse it. Info where the agent's answer is observed, and for a mode with white space around it."
     ModeAckWord = "OM-07.b" Error Agent EVENTS
         "an acknowledged mode is auto, ask or readonly"
         "The `approval_mode` line of the agent names a mode that there isn't."

@@ -253,10 +253,17 @@ impl Watcher {
     ) {
         let word = line.mode.trim();
         match MODES.iter().position(|mode| *mode == word) {
-            // White space around it may be borne or not; either way there is one answer.
-            Some(index) => self
-                .ledger
-                .may(May::Mode(index), reading.place, reading.excused),
+            Some(index) => {
+                if word != line.mode {
+                    notes.add(
+                        Key::UnknownMode.rule(),
+                        at_member(object, "mode").at_most(Severity::Info),
+                        String::from("white space stands around the mode; it may be borne or not"),
+                    );
+                }
+                self.ledger
+                    .may(May::Mode(index), reading.place, reading.excused);
+            }
             None => {
                 let at = at_member(object, "mode");
                 let message = String::from("the mode is none of auto, ask and readonly");
