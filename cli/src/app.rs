@@ -1,4 +1,4 @@
-//! From the command line to a running session.
+//! From the command line to a work.
 
 use clap::Parser;
 
@@ -10,8 +10,12 @@ use crate::start::Start;
 
 /// Runs the program; the result is its exit code.
 pub fn run() -> u8 {
-    let Command::Serve(args) = Args::parse().command;
-    serve(&args).unwrap_or_else(|stop| {
+    let done = match Args::parse().command {
+        Command::Serve(args) => serve(&args),
+        Command::Check(args) => crate::check::run(&args),
+        Command::Spec(args) => crate::spec::run(&args),
+    };
+    done.unwrap_or_else(|stop| {
         say::line(&stop);
         stop.code()
     })

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 
+use crate::check::CheckArgs;
 use crate::settings::values::{Api, Approval, Seconds, Temperature, Tokens};
+use crate::spec::SpecArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,6 +28,23 @@ Runs an agent that a host drives over stdin and stdout.
 The host writes one JSON object a line, and reads one a line. Stdout carries the protocol and nothing else; \
 everything meant for a person goes to stderr. End of input ends the session once the running turn is over.";
 
+const CHECK_ABOUT: &str = "\
+Finds where a host or an agent breaks the contract, in what they said.
+
+It reads plain lines of either side, or a recording: one JSON object a line with `dir` (`in` to the agent, `out` from \
+it) and `line`. The exit code is 0 if nothing of severity error was found, 1 if something was, and 2 if there is \
+input that can't be read. Memory doesn't grow with the input.";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  What an agent writes, as it comes:
+    my-agent <commands.jsonl | turnwire check --protocol openmax
+
+  A file, for a program:
+    turnwire check --protocol openmax --format json session.jsonl
+
+The rules: turnwire spec openmax --format rules";
+
 /// One agent-session engine for the wire protocols of coding agents.
 #[derive(Debug, Parser)]
 #[command(name = "turnwire", version, after_help = EXAMPLES, arg_required_else_help = true)]
@@ -41,9 +60,16 @@ pub enum Command {
     /// Run an agent that a host drives over stdin and stdout
     #[command(long_about = SERVE_ABOUT, after_help = EXAMPLES)]
     Serve(Box<ServeArgs>),
+
+    /// Find where a host or an agent breaks the contract, in what they said
+    #[command(long_about = CHECK_ABOUT, after_help = CHECK_EXAMPLES)]
+    Check(CheckArgs),
+
+    /// Print a protocol's contract: its lines, its rules, or a JSON Schema
+    Spec(SpecArgs),
 }
 
-/// The protocols that `serve` speaks.
+/// The protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ProtocolName {
     /// openmax-stdio/6

@@ -1,16 +1,19 @@
 //! The program `turnwire`: arguments, settings and trust. Everything else is in the libraries.
 //!
-//! Exit codes: the session's own (see the protocol's page), 2 for bad arguments or settings, 3 for a
+//! Exit codes: the command's own (see the protocol's page), 2 for bad arguments or settings, 3 for a
 //! project that isn't trusted.
 
 mod app;
 mod args;
+mod check;
 mod folders;
 mod guard;
 mod logs;
+mod safe;
 mod say;
 mod session;
 mod settings;
+mod spec;
 mod start;
 mod trust;
 

@@ -224,7 +224,10 @@ mod tests {
                 .chain(project.to_str())
                 .chain(words.iter().copied());
             let crate::args::Command::Serve(args) =
-                crate::args::Args::try_parse_from(words).unwrap().command;
+                crate::args::Args::try_parse_from(words).unwrap().command
+            else {
+                panic!("not serve")
+            };
             let folders = Folders {
                 config: self.folder.path().join("config"),
                 state: self.folder.path().join("state"),

@@ -7,7 +7,9 @@ fn args(words: &[&str]) -> ServeArgs {
     let line = ["turnwire", "serve", "--protocol", "openmax"]
         .iter()
         .chain(words);
-    let Command::Serve(args) = Args::try_parse_from(line).unwrap().command;
+    let Command::Serve(args) = Args::try_parse_from(line).unwrap().command else {
+        panic!("not serve")
+    };
     *args
 }
 

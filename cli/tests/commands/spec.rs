@@ -1,0 +1,57 @@
+//! `turnwire spec`.
+
+use crate::kit::Place;
+
+#[test]
+fn om_33_the_contract_is_printed_in_three_forms() {
+    let place = Place::new();
+    let page = place.run(&["spec", "openmax"], "");
+    assert_eq!((page.code, &*page.stderr), (Some(0), ""));
+    assert_eq!(
+        place.run(&["spec", "openmax", "--format", "md"], "").stdout,
+        page.stdout
+    );
+    for part in [
+        "openmax-stdio/6",
+        "### `user`",
+        "### `approval_request`",
+        "| `stop_reason` |",
+    ] {
+        assert!(page.stdout.contains(part), "{part}");
+    }
+    let rules = place.run(&["spec", "openmax", "--format", "rules"], "");
+    let kept = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../docs/rules-openmax.md"
+    ))
+    .unwrap();
+    assert!(
+        rules.stdout == kept,
+        "docs/rules-openmax.md is what is printed"
+    );
+    let schema = place.run(&["spec", "openmax", "--format", "json-schema"], "");
+    let schema: serde_json::Value = serde_json::from_str(&schema.stdout).unwrap();
+    assert_eq!(
+        schema["$schema"],
+        "https://json-schema.org/draft/2020-12/schema"
+    );
+    assert_eq!(
+        schema["$defs"]["host.user"]["properties"]["cmd"]["const"],
+        "user"
+    );
+    assert_eq!(
+        schema["$defs"]["agent.done"]["properties"]["type"]["const"],
+        "done"
+    );
+}
+
+#[test]
+fn an_unknown_protocol_or_form_is_refused() {
+    for args in [
+        &["spec"][..],
+        &["spec", "morse"],
+        &["spec", "openmax", "--format", "poem"],
+    ] {
+        assert_eq!(Place::new().run(args, "").code, Some(2), "{args:?}");
+    }
+}
