@@ -10,6 +10,8 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use memchr::memmem::Finder;
+
 use crate::frame::{LineRules, LineSplitter, OverLong, Place, Split, SplitKind, Tail, is_blank};
 use crate::json::{self, Duplicates, LoneSurrogates, Members, ScanRules};
 use crate::protocol::observer::{
@@ -158,6 +160,8 @@ struct Reader<P> {
     from: From,
     form: Form,
     members: Members,
+    /// Looks for what every line of a host has in it.
+    cmd: Finder<'static>,
     limit: usize,
     /// An event of the agent was seen.
     begun: bool,
@@ -183,6 +187,7 @@ impl<P: Observed> Check<P> {
                 from,
                 form: Form::Unknown,
                 members: Members::new(),
+                cmd: Finder::new(b"cmd"),
                 limit: P::host_line_rules().max_bytes,
                 begun: false,
                 seen_agent: false,
@@ -269,7 +274,7 @@ impl<P: Observed> Reader<P> {
 
     /// Whose line this is; `None` if it can't be told.
     fn whose(&mut self, line: &[u8], sides: Sides) -> Option<Dir> {
-        if memchr::memmem::find(line, b"cmd").is_none() && sides == Sides::Agent {
+        if self.cmd.find(line).is_none() && sides == Sides::Agent {
             return Some(Dir::Agent);
         }
         match json::scan(line, &LOOK, &mut self.members) {

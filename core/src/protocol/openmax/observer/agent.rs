@@ -250,7 +250,8 @@ impl Watcher {
                 String::from("project isn't an absolute path"),
             );
         }
-        self.session.get_or_insert(hash(&line.session_id));
+        self.session
+            .get_or_insert_with(|| String::from(&*line.session_id));
         if line.continued {
             self.opening = Opening::Continued(place);
         }
@@ -303,8 +304,7 @@ impl Watcher {
     }
 
     fn same_session(&mut self, id: &str, object: &Object<'_, '_>, notes: &mut Notes) {
-        let id = hash(id);
-        if *self.session.get_or_insert(id) != id {
+        if *self.session.get_or_insert_with(|| String::from(id)) != id {
             notes.add(
                 Key::OtherSession.rule(),
                 at_member(object, "session_id"),

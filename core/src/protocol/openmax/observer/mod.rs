@@ -75,8 +75,8 @@ pub struct Watcher {
     wire: Wire,
     buffers: Buffers,
     opening: Opening,
-    /// The session's id, as a hash.
-    session: Option<u64>,
+    /// The session's id.
+    session: Option<String>,
     shape: Shape,
     turn: Turn,
     /// No prompt was sent or answered yet.
