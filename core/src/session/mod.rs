@@ -381,7 +381,7 @@ impl Session {
             return Some(match &save.gate {
                 Gate::Step => WriteBody::Prompt(&save.messages),
                 Gate::End { .. } => WriteBody::Turn(&save.messages),
-                Gate::Refusal { message, .. } => WriteBody::Refusal(message),
+                Gate::Refusal { .. } => WriteBody::Refusal(&save.messages),
             });
         }
         self.owed.iter().find_map(|owed| match &owed.what {

@@ -136,7 +136,7 @@ pub(super) struct Turn {
 /// Phase 3.
 pub(super) struct Save {
     pub write: WriteId,
-    /// The messages of a prompt's or a turn's write.
+    /// The messages of the write.
     pub messages: Vec<Arc<Message>>,
     pub gate: Gate,
 }

@@ -389,6 +389,8 @@ impl Session {
         if !self.config.policy.gates.refusal {
             return self.refused(turn, message, hook, reason);
         }
+        let mut messages = self.added_by(&turn);
+        messages.push(message.clone());
         let write = self.store();
         let gate = Gate::Refusal {
             message,
@@ -399,7 +401,7 @@ impl Session {
             turn,
             Save {
                 write,
-                messages: Vec::new(),
+                messages,
                 gate,
             },
         );
@@ -543,11 +545,7 @@ impl Session {
         if !self.config.policy.gates.turn_end {
             return self.end_turn(turn, end, fate);
         }
-        let messages = self
-            .history
-            .get(turn.history_from..)
-            .unwrap_or_default()
-            .to_vec();
+        let messages = self.added_by(&turn);
         let write = self.store();
         let flush_at_us = self
             .now
@@ -565,6 +563,12 @@ impl Session {
                 },
             },
         );
+    }
+
+    /// What a turn added to the history so far.
+    fn added_by(&self, turn: &Turn) -> Vec<Arc<Message>> {
+        let added = self.history.get(turn.history_from..);
+        added.unwrap_or_default().to_vec()
     }
 
     /// `TurnEnded`, the ends of its prompts, left-over steers, the queue's fate.

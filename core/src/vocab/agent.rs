@@ -442,8 +442,8 @@ pub enum WriteBody<'a> {
     Prompt(&'a [Arc<Message>]),
     /// Everything that the turn added to the history, at its end or at a step's end.
     Turn(&'a [Arc<Message>]),
-    /// A turn-end hook's refusal, before it is announced.
-    Refusal(&'a Message),
+    /// What the turn added to the history so far, and at its end a turn-end hook's refusal, before it is announced.
+    Refusal(&'a [Arc<Message>]),
     /// A setting that counts only once it is stored.
     Setting(&'a Setting),
 }

@@ -379,6 +379,24 @@ fn tw_08_what_a_write_holds() {
 }
 
 #[test]
+fn om_30_a_refusals_write_holds_the_turn_before_it() {
+    let mut world = World::new(policy("(end_hook=1)"));
+    play(
+        &mut world,
+        &["Prompt P1", "r1 Text", "r1 Finish, End", "Hook h1 block"],
+    );
+    let effect = Effect::Store(WriteId(1));
+    let Some(EffectBody::Write(WriteBody::Refusal(messages))) =
+        world.session.body(RunId::MAIN, &effect)
+    else {
+        panic!("no refusal is stored")
+    };
+    let [prompt, reply, refusal] = words(messages).try_into().unwrap();
+    assert_eq!([&*prompt, &*reply], ["User: prompt 1", "Assistant: text"]);
+    assert!(refusal.starts_with("User: "), "{refusal}");
+}
+
+#[test]
 fn s_65_a_call_is_lent_with_the_input_that_was_decided() {
     let mut world = World::new(policy("(pre_hook=1)"));
     play(
