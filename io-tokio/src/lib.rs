@@ -23,6 +23,7 @@ mod model;
 mod output;
 mod secret;
 mod signals;
+pub mod store;
 pub mod tools;
 mod world;
 
