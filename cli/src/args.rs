@@ -20,6 +20,9 @@ Examples:
   Anthropic, with the key from ANTHROPIC_API_KEY:
     turnwire serve --protocol openmax --trust-project --api anthropic --model MODEL
 
+  On with the session that was saved last in this folder:
+    turnwire serve --protocol openmax --continue --api anthropic --model MODEL
+
 Settings can also stand in a file; see docs/configuration.md.";
 
 const SERVE_ABOUT: &str = "\
@@ -90,6 +93,10 @@ pub struct ServeArgs {
     /// Trust this project from now on, and the turnwire.toml it has now: its settings count, and a model may act in it
     #[arg(long)]
     pub trust_project: bool,
+
+    /// Go on with the session of this project that was saved last
+    #[arg(long = "continue", conflicts_with = "no_store")]
+    pub go_on: bool,
 
     /// Settings of the model.
     #[command(flatten)]
@@ -165,6 +172,10 @@ pub struct SessionArgs {
     /// Model requests that one turn may make [default: 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_steps: Option<u32>,
+
+    /// Keep nothing of the session on the disk [default: sessions are kept, unless no model is configured]
+    #[arg(long)]
+    pub no_store: bool,
 }
 
 /// What tools may reach.

@@ -1,7 +1,7 @@
 //! Where the user's own files lie.
 //!
-//! On Unix, macOS too, the XDG base folders (`XDG_CONFIG_HOME`, `XDG_STATE_HOME`, else `~/.config`,
-//! `~/.local/state`); on Windows the roaming and local application data.
+//! On Unix, macOS too, the XDG base folders (`XDG_CONFIG_HOME`, `XDG_STATE_HOME`, `XDG_DATA_HOME`, else
+//! `~/.config`, `~/.local/state`, `~/.local/share`); on Windows the roaming and local application data.
 
 use std::path::PathBuf;
 
@@ -17,6 +17,8 @@ pub struct Folders {
     pub config: PathBuf,
     /// What the program remembers: which projects are trusted.
     pub state: PathBuf,
+    /// What sessions leave behind.
+    pub data: PathBuf,
 }
 
 impl Folders {
@@ -27,6 +29,7 @@ impl Folders {
         Some(Folders {
             config: base.config_dir().join("turnwire"),
             state: state.join("turnwire"),
+            data: base.data_dir().join("turnwire"),
         })
     }
 
@@ -38,5 +41,10 @@ impl Folders {
     /// The list of trusted projects.
     pub fn trust(&self) -> PathBuf {
         self.state.join("trust.toml")
+    }
+
+    /// The folder of sessions.
+    pub fn sessions(&self) -> PathBuf {
+        self.data.join("sessions")
     }
 }

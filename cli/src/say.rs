@@ -15,6 +15,8 @@ pub enum Stop {
     Settings(String),
     /// The project isn't trusted, or trust can't be given from here: exit code 3.
     Untrusted(String),
+    /// The session that should go on isn't there, can't be read, or is open elsewhere: exit code 2.
+    Session(String),
     /// Something else failed at the start: exit code 1.
     Failed(String),
 }
@@ -24,7 +26,7 @@ impl Stop {
     pub fn code(&self) -> u8 {
         match self {
             Stop::Failed(_) => 1,
-            Stop::Settings(_) => 2,
+            Stop::Settings(_) | Stop::Session(_) => 2,
             Stop::Untrusted(_) => 3,
         }
     }
@@ -33,9 +35,10 @@ impl Stop {
 impl fmt::Display for Stop {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Stop::Settings(text) | Stop::Untrusted(text) | Stop::Failed(text) => {
-                out.write_str(text)
-            }
+            Stop::Settings(text)
+            | Stop::Untrusted(text)
+            | Stop::Session(text)
+            | Stop::Failed(text) => out.write_str(text),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Puts the libraries together: a session behind a protocol, its model, its tools, and what it stores.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use turnwire::model::script::Script;
 use turnwire::model::{ReplyLimits, RequestOptions};
@@ -9,10 +9,11 @@ use turnwire::protocol::Server;
 use turnwire::protocol::openmax::{self, Openmax};
 use turnwire::session::Session;
 use turnwire::session::config::{ModelConfig, SessionConfig};
-use turnwire::vocab::{Answer, ApprovalMode, ModelRef, Now, SessionInfo, Setting, Text, WriteBody};
+use turnwire::vocab::{Answer, ApprovalMode, ModelRef, Now, SessionInfo, Text};
 use turnwire_tokio::tools::{Toolbox, ToolboxConfig};
-use turnwire_tokio::{Backend, Durable, Host, HttpProvider, World, WriteJob};
+use turnwire_tokio::{Backend, Host, HttpProvider, World};
 
+use crate::keep::{self, Begun, Kept};
 use crate::say::Stop;
 use crate::settings::values::{Api, Approval};
 use crate::settings::{Model, Provider};
@@ -30,13 +31,14 @@ const MARKS: usize = 4 * 1024;
 /// [`Stop`] if it can't begin, or the driver fails.
 pub fn serve(start: &Start) -> Result<u8, Stop> {
     let backend = backend(&start.settings.model)?;
-    let id = session_id()?;
-    let toolbox = toolbox(start, &id)?;
-    let (config, info) = session(start, &toolbox, &id)?;
     let now = Now {
         mono_us: 0,
-        unix_ms: unix_ms(),
+        unix_ms: keep::unix_ms(),
     };
+    let generation = session_id()?;
+    let begun = keep::begin(start, &generation, now.unix_ms)?;
+    let toolbox = toolbox(start, &begun.id)?;
+    let (config, info) = session(start, &toolbox, &generation, &begun)?;
     let agent = Session::new(config, Box::new(info), now);
     let server = Server::<Openmax>::new(openmax::ServerConfig {
         agent_spawned: start.agent_spawned,
@@ -44,9 +46,7 @@ pub fn serve(start: &Start) -> Result<u8, Stop> {
     });
     let world = World {
         backend,
-        durable: Box::new(Kept {
-            start: start.clone(),
-        }),
+        durable: Box::new(Kept::new(start.clone(), begun.writer)),
         reload: reload(&toolbox),
         toolbox,
     };
@@ -113,7 +113,8 @@ fn toolbox(start: &Start, id: &str) -> Result<Toolbox, Stop> {
 fn session(
     start: &Start,
     toolbox: &Toolbox,
-    id: &str,
+    generation: &str,
+    begun: &Begun,
 ) -> Result<(SessionConfig, SessionInfo), Stop> {
     let settings = &start.settings;
     let provider = match &settings.model {
@@ -144,14 +145,14 @@ fn session(
     config.limits.tool_output_bytes = OUTPUT_LIMIT + MARKS;
     let project: Text = start.project.to_string_lossy().into();
     let info = SessionInfo {
-        session: id.into(),
+        session: (&*begun.id).into(),
         name: None,
-        generation: id.into(),
+        generation: generation.into(),
         root: Some(project.clone()),
         cwd: project,
         product: concat!("turnwire/", env!("CARGO_PKG_VERSION")).into(),
-        continued: false,
-        history: Vec::new(),
+        continued: begun.continued,
+        history: begun.history.clone(),
         model: ModelRef {
             provider: Some(provider.into()),
             model: name,
@@ -201,33 +202,6 @@ fn reload(toolbox: &Toolbox) -> Box<dyn FnMut() -> Result<Answer, Text> + Send> 
     })
 }
 
-/// What is stored of a session: the approval mode of its project.
-#[derive(Debug)]
-struct Kept {
-    start: Start,
-}
-
-impl Durable for Kept {
-    fn prepare(&mut self, body: &WriteBody<'_>) -> WriteJob {
-        let WriteBody::Setting(Setting::Approvals(mode)) = body else {
-            return Box::new(|| Ok(()));
-        };
-        let mode = match mode {
-            ApprovalMode::Auto => Approval::Auto,
-            ApprovalMode::Ask => Approval::Ask,
-            ApprovalMode::ReadOnly => Approval::Readonly,
-            ApprovalMode::AcceptEdits
-            | ApprovalMode::Plan
-            | ApprovalMode::Never
-            | ApprovalMode::Other(_) => {
-                return Box::new(|| Err("this mode can't be saved".to_owned()));
-            }
-        };
-        let start = self.start.clone();
-        Box::new(move || start.store_approval_mode(mode))
-    }
-}
-
 /// Bytes that nobody can guess.
 fn random<const N: usize>() -> Result<[u8; N], Stop> {
     let mut bytes = [0; N];
@@ -250,14 +224,6 @@ fn session_id() -> Result<String, Stop> {
         }
     }
     Ok(id)
-}
-
-fn unix_ms() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |time| {
-            u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-        })
 }
 
 fn micros(time: Duration) -> u64 {

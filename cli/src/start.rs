@@ -8,6 +8,7 @@ use crate::say::Stop;
 use crate::settings::values::Approval;
 use crate::settings::{self, Env, Layer, Model, Settings, file};
 use crate::trust::{Trust, Verdict};
+use turnwire_tokio::store::Store;
 
 /// Set in the environment of everything that a session's tools start: an agent below it is driven by an agent.
 pub const SESSION_VARIABLE: &str = "TURNWIRE_SESSION";
@@ -27,6 +28,10 @@ pub struct Start {
     pub agent_spawned: bool,
     /// Where the approval mode is saved; `None` if the user has no home folder.
     pub trust: Option<Trust>,
+    /// Where the session is kept; `None` if it isn't.
+    pub store: Option<Store>,
+    /// Whether the session that was saved last goes on.
+    pub go_on: bool,
     /// What a person should know; each is a line for stderr.
     pub notes: Vec<String>,
 }
@@ -101,6 +106,14 @@ impl Start {
             }
         }
         notes.extend(about_the_model(&settings.model));
+        let store = match (&folders, settings.store) {
+            (Some(folders), true) => Some(Store::at(folders.sessions())),
+            (None, true) => {
+                notes.push("there is no home folder, so the session isn't kept".to_owned());
+                None
+            }
+            (_, false) => None,
+        };
 
         let saved = match verdict {
             Verdict::Trusted(mode) => mode,
@@ -119,6 +132,8 @@ impl Start {
             root,
             agent_spawned,
             trust,
+            store,
+            go_on: args.go_on,
             notes,
         })
     }
@@ -174,7 +189,7 @@ fn about_the_model(model: &Model) -> Option<String> {
     match model {
         Model::Builtin { chosen: false } => Some(
             "no model is configured, so the built-in script plays one: it lists the folder and says so. \
-             For a real model see --api and --model"
+             Nothing of it is kept. For a real model see --api and --model"
                 .to_owned(),
         ),
         Model::Http(provider) if provider.key.is_some() && provider.base_url.is_open_to_view() => {
@@ -198,7 +213,7 @@ mod tests {
     impl Place {
         fn new() -> Place {
             let folder = tempfile::tempdir().unwrap();
-            for name in ["p", "config", "state"] {
+            for name in ["p", "config", "state", "data"] {
                 std::fs::create_dir(folder.path().join(name)).unwrap();
             }
             Place { folder }
@@ -231,6 +246,7 @@ mod tests {
             let folders = Folders {
                 config: self.folder.path().join("config"),
                 state: self.folder.path().join("state"),
+                data: self.folder.path().join("data"),
             };
             let env = |name: &str| {
                 env.iter()
@@ -276,6 +292,22 @@ mod tests {
                 .notes
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn sessions_are_kept_unless_they_are_demonstrations_or_nobody_wants_it() {
+        let place = Place::new();
+        let kept = |words: &[&str]| place.start(words, &[]).unwrap().store.is_some();
+        assert!(!kept(&[]));
+        assert!(kept(&["--continue"]));
+        assert!(kept(&["--api", "scripted"]));
+        assert!(!kept(&["--api", "scripted", "--no-store"]));
+        place.write("config/turnwire.toml", "[session]\nstore = false\n");
+        assert!(!kept(&["--api", "scripted"]));
+        assert!(kept(&["--api", "scripted", "--continue"]));
+        place.write("config/turnwire.toml", "[session]\nstore = true\n");
+        assert!(kept(&[]));
+        assert!(!kept(&["--no-store"]));
     }
 
     #[test]

@@ -59,6 +59,8 @@ pub struct SessionTable {
     pub approval: Option<Approval>,
     /// As `--max-steps`.
     pub max_steps: Option<std::num::NonZeroU32>,
+    /// Whether sessions are kept; `false` is as `--no-store`.
+    pub store: Option<bool>,
 }
 
 /// `[tools]`.

@@ -28,6 +28,8 @@ pub struct Settings {
     pub approval: Option<Approval>,
     /// Model requests a turn.
     pub max_steps: u32,
+    /// Whether the session is kept on the disk.
+    pub store: bool,
     /// Largest reply, in tokens.
     pub max_output: u64,
     /// The context window, in tokens.
@@ -131,7 +133,15 @@ pub fn resolve(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<Settin
             name.as_str()
         )));
     }
+    let store = match (args.session.no_store, args.go_on) {
+        (true, _) => Some(false),
+        (false, true) => Some(true),
+        (false, false) => None,
+    };
+    // A demonstration leaves nothing behind, and never comes between a project's own sessions.
+    let demo = matches!(model, Model::Builtin { chosen: false });
     Ok(Settings {
+        store: first(store, files, |file| file.session.store).unwrap_or(!demo),
         model,
         approval: first(args.session.approval, files, |file| file.session.approval),
         max_steps: first(args.session.max_steps, files, |file| {

@@ -14,6 +14,7 @@ mod host;
 mod input;
 mod measure;
 mod provider;
+mod resume;
 mod start;
 mod stream;
 mod tools;

@@ -27,7 +27,7 @@ impl Home {
             .prefix("turnwire-test-")
             .tempdir()
             .expect("a temporary folder");
-        for name in ["home", "config", "state", "project"] {
+        for name in ["home", "config", "state", "data", "project"] {
             std::fs::create_dir(folder.path().join(name)).expect("a folder");
         }
         Home { folder }
@@ -88,7 +88,8 @@ impl Setup {
         command
             .env("HOME", home.path("home"))
             .env("XDG_CONFIG_HOME", home.path("config"))
-            .env("XDG_STATE_HOME", home.path("state"));
+            .env("XDG_STATE_HOME", home.path("state"))
+            .env("XDG_DATA_HOME", home.path("data"));
         Setup {
             command,
             project: home.project(),
@@ -136,6 +137,13 @@ impl Setup {
             .args(&args)
             .args(&[&(provider.url() + "/v1")])
             .key("ANTHROPIC_API_KEY")
+    }
+
+    /// Runs it in another folder, so that it and a program in the project aren't taken for each other's children.
+    pub fn in_folder(mut self, folder: PathBuf) -> Setup {
+        self.command.current_dir(&folder);
+        self.project = folder;
+        self
     }
 
     pub fn args(mut self, args: &[&str]) -> Setup {
@@ -401,6 +409,12 @@ impl Program {
         }
     }
 
+    /// The next line, whichever it is; `None` at the end of stdout.
+    #[track_caller]
+    pub fn see_any(&mut self) -> Option<Value> {
+        self.next()
+    }
+
     /// One prompt, and all lines up to its `done`.
     #[track_caller]
     pub fn turn(&mut self, text: &str) -> Vec<Value> {
@@ -445,6 +459,12 @@ impl Program {
             .status()
             .expect("kill");
         assert!(done.success());
+    }
+
+    /// Ends it as a crash would, at once, and waits until it is gone.
+    pub fn crash(mut self) {
+        let _ = self.child.kill();
+        self.status = self.child.wait().ok();
     }
 
     /// Whether it has ended by itself within this time.

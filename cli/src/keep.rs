@@ -1,0 +1,162 @@
+//! What is kept of a session: its messages, and the approval mode of its project.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use turnwire::vocab::{ApprovalMode, Message, Setting, WriteBody};
+use turnwire_tokio::store::Writer;
+use turnwire_tokio::{Durable, WriteJob};
+
+use crate::say::{self, Stop};
+use crate::settings::values::Approval;
+use crate::start::Start;
+
+/// A session, new or going on.
+#[derive(Debug)]
+pub struct Begun {
+    /// Its id.
+    pub id: String,
+    /// Whether it goes on.
+    pub continued: bool,
+    /// What was said in it before.
+    pub history: Vec<Arc<Message>>,
+    /// Saves what will be said; `None` if nothing is kept.
+    pub writer: Option<Writer>,
+}
+
+/// Begins a session with a new id, or takes over the one that was saved last in this project.
+///
+/// # Errors
+/// [`Stop::Session`] if one should go on and can't. Nothing has been written to stdout.
+pub fn begin(start: &Start, id: &str, now_ms: u64) -> Result<Begun, Stop> {
+    let project = start.root.to_str();
+    let (Some(store), Some(project)) = (&start.store, project) else {
+        let why = match project {
+            None => format!("the path {} isn't UTF-8 text", start.root.display()),
+            Some(_) => "there is no home folder".to_owned(),
+        };
+        if start.go_on {
+            return Err(Stop::Session(format!("no session can go on: {why}")));
+        }
+        if start.store.is_some() {
+            say::line(format_args!("the session isn't kept: {why}"));
+        }
+        return Ok(Begun {
+            id: id.to_owned(),
+            continued: false,
+            history: Vec::new(),
+            writer: None,
+        });
+    };
+    let stop =
+        |error: &dyn std::fmt::Display| Stop::Session(format!("no session can go on: {error}"));
+    if !start.go_on {
+        let writer = store
+            .create(id, project, now_ms)
+            .map_err(|error| stop(&error))?;
+        return Ok(Begun {
+            id: id.to_owned(),
+            continued: false,
+            history: Vec::new(),
+            writer: Some(writer),
+        });
+    }
+    let Some(entry) = store.latest(project).map_err(|error| stop(&error))? else {
+        return Err(stop(&format_args!("none was kept in {project} so far")));
+    };
+    let resumed = store.resume(entry).map_err(|error| stop(&error))?;
+    if resumed.torn > 0 {
+        say::line(format_args!(
+            "session {}: a process ended while it was saving a message; its {} bytes were cut off",
+            resumed.writer.id(),
+            resumed.torn
+        ));
+    }
+    Ok(Begun {
+        id: resumed.writer.id().to_owned(),
+        continued: true,
+        history: resumed.history.into_iter().map(of_earlier).collect(),
+        writer: Some(resumed.writer),
+    })
+}
+
+/// A message without the number of its prompt: this process counts from the beginning.
+fn of_earlier(message: Arc<Message>) -> Arc<Message> {
+    let mut message = Arc::unwrap_or_clone(message);
+    message.prompt = None;
+    Arc::new(message)
+}
+
+/// Makes durable what a session asks for. The session stays this process's own as long as this lives.
+#[derive(Debug)]
+pub struct Kept {
+    start: Start,
+    writer: Option<Arc<Mutex<Writer>>>,
+}
+
+impl Kept {
+    /// For a session that was begun.
+    pub fn new(start: Start, writer: Option<Writer>) -> Kept {
+        Kept {
+            start,
+            writer: writer.map(|writer| Arc::new(Mutex::new(writer))),
+        }
+    }
+
+    fn save(&self, messages: &[Arc<Message>], whole: bool) -> WriteJob {
+        let Some(writer) = self.writer.clone() else {
+            return nothing();
+        };
+        let messages = messages.to_vec();
+        Box::new(move || {
+            writer
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .save(&messages, whole, unix_ms())
+                .map_err(|error| error.to_string())
+        })
+    }
+
+    fn mode(&self, mode: &ApprovalMode) -> WriteJob {
+        let mode = match mode {
+            ApprovalMode::Auto => Approval::Auto,
+            ApprovalMode::Ask => Approval::Ask,
+            ApprovalMode::ReadOnly => Approval::Readonly,
+            ApprovalMode::AcceptEdits
+            | ApprovalMode::Plan
+            | ApprovalMode::Never
+            | ApprovalMode::Other(_) => {
+                return Box::new(|| Err("this mode can't be saved".to_owned()));
+            }
+        };
+        let start = self.start.clone();
+        Box::new(move || start.store_approval_mode(mode))
+    }
+}
+
+impl Durable for Kept {
+    fn prepare(&mut self, body: &WriteBody<'_>) -> WriteJob {
+        match body {
+            WriteBody::Prompt(messages) | WriteBody::Refusal(messages) => {
+                self.save(messages, false)
+            }
+            WriteBody::Turn(messages) => self.save(messages, true),
+            WriteBody::Setting(Setting::Approvals(mode)) => self.mode(mode),
+            // Other settings are kept nowhere.
+            WriteBody::Setting(_) | _ => nothing(),
+        }
+    }
+}
+
+fn nothing() -> WriteJob {
+    Box::new(|| Ok(()))
+}
+
+/// Now, in milliseconds since the Unix epoch.
+pub fn unix_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |time| {
+            u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+        })
+}
