@@ -37,9 +37,9 @@ fn args() -> impl Strategy<Value = Raw<'static>> {
 fn event() -> impl Strategy<Value = EventLine<'static>> {
     let words = || prop::collection::vec(text().prop_map(Str), 0..4);
     prop_oneof![
-        text().prop_map(|text| EventLine::Token(Token { text })),
-        text().prop_map(|text| EventLine::Thinking(Thinking { text })),
-        text().prop_map(|text| EventLine::MessageDone(MessageDone { text })),
+        text().prop_map(|text| EventLine::Token(Token { text: text.into() })),
+        text().prop_map(|text| EventLine::Thinking(Thinking { text: text.into() })),
+        text().prop_map(|text| EventLine::MessageDone(MessageDone { text: text.into() })),
         (number(), number()).prop_map(|(used_tokens, context_tokens)| EventLine::Budget(Budget {
             used_tokens,
             context_tokens
@@ -64,7 +64,7 @@ fn event() -> impl Strategy<Value = EventLine<'static>> {
             ToolEnd {
                 call_id,
                 ok,
-                output
+                output: output.into(),
             }
         )),
         (text(), text())
@@ -80,7 +80,7 @@ fn event() -> impl Strategy<Value = EventLine<'static>> {
             |(call_id, path, diff, added, removed)| EventLine::Diff(Diff {
                 call_id,
                 path,
-                diff,
+                diff: diff.into(),
                 added,
                 removed
             })

@@ -13,6 +13,7 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 
 use super::error::DecodeError;
+use super::lazy::LAZY;
 use super::members::{Members, NameText, Value};
 use super::raw::{RAW, Raw};
 use super::text::{find_stop, read_escape, skip_space, unescape};
@@ -221,10 +222,16 @@ impl<'de> Deserializer<'de> for Member<'de> {
         visitor: V,
     ) -> Result<V::Value> {
         if name == RAW {
-            visitor.visit_borrowed_str(self.span())
-        } else {
-            visitor.visit_newtype_struct(self)
+            return visitor.visit_borrowed_str(self.span());
         }
+        if name == LAZY {
+            return match self.plain() {
+                Some(text) => visitor.visit_borrowed_str(text),
+                None if self.span().starts_with('"') => visitor.visit_borrowed_str(self.span()),
+                None => self.cursor().deserialize_any(visitor),
+            };
+        }
+        visitor.visit_newtype_struct(self)
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -668,6 +675,13 @@ impl<'de> Deserializer<'de> for &mut Cursor<'de> {
         if name == RAW {
             self.token();
             return visitor.visit_borrowed_str(self.skip());
+        }
+        if name == LAZY && self.token() == Some(b'"') {
+            let quoted = Raw::trusted(self.skip());
+            return visitor.visit_borrowed_str(quoted.plain().unwrap_or(quoted.as_str()));
+        }
+        if name == LAZY {
+            return self.deserialize_str(visitor);
         }
         visitor.visit_newtype_struct(self)
     }

@@ -14,6 +14,7 @@
 
 mod de;
 mod error;
+mod lazy;
 mod members;
 mod raw;
 mod scan;
@@ -24,6 +25,7 @@ mod variant;
 mod write;
 
 pub use error::{DecodeError, DecodeErrorKind, Found, JsonFault, JsonFaultKind};
+pub use lazy::Lazy;
 pub use members::Members;
 pub use raw::{Kind, Object, Raw, Str};
 pub use scan::{Duplicates, LoneSurrogates, ScanRules, scan, scan_value};

@@ -150,11 +150,19 @@ impl<'a> Raw<'a> {
     /// The string that it is; lent if it has no escapes. `None` for a value of
     /// another type.
     pub fn string(self) -> Option<Cow<'a, str>> {
-        let inner = self.0.strip_prefix('"')?.strip_suffix('"')?;
-        if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
-            return Some(Cow::Borrowed(inner));
+        if let Some(text) = self.plain() {
+            return Some(Cow::Borrowed(text));
         }
+        let inner = self.0.strip_prefix('"')?.strip_suffix('"')?;
         Some(Cow::Owned(unescape(inner)))
+    }
+
+    /// The string that it is, if that has no escapes.
+    pub(super) fn plain(self) -> Option<&'a str> {
+        let inner = self.0.strip_prefix('"')?.strip_suffix('"')?;
+        memchr::memchr(b'\\', inner.as_bytes())
+            .is_none()
+            .then_some(inner)
     }
 
     /// The number it is, if it is one without fraction that fits.

@@ -509,3 +509,64 @@ fn a_member_is_found_without_decoding_the_others() {
 fn a_raw_value_comes_from_scanned_text_only() {
     assert!(serde_json::from_str::<Raw<'_>>("\"not scanned\"").is_err());
 }
+
+#[test]
+fn l10_a_lazy_string_reads_as_text_and_is_written_as_it_came() {
+    #[derive(serde::Deserialize, Debug, PartialEq)]
+    struct Line<'a> {
+        #[serde(borrow)]
+        plain: Lazy<'a>,
+        #[serde(borrow)]
+        body: Lazy<'a>,
+        #[serde(borrow)]
+        inner: Vec<Lazy<'a>>,
+    }
+    let text = r#"{"plain":"","body":"a\u00e9\"\n","inner":["x","\""]}"#;
+    let mut members = Members::new();
+    let object = scan(text.as_bytes(), &ScanRules::STRICT, &mut members).unwrap();
+    let line: Line<'_> = object.decode().unwrap();
+    let written = |lazy: &Lazy<'_>| {
+        let mut out = Vec::new();
+        lazy.write(&mut out);
+        String::from_utf8(out).unwrap()
+    };
+    assert_eq!(written(&line.body), r#""a\u00e9\"\n""#);
+    assert_eq!(line.body, "aé\"\n");
+    assert_eq!(written(&line.body), r#""a\u00e9\"\n""#, "read or not");
+    assert_eq!(line.plain, "");
+    assert_eq!(line.inner, ["x", "\""]);
+    assert_eq!(line.body, Lazy::from("aé\"\n"));
+    assert_eq!(line.body.clone().into_string(), "aé\"\n");
+    let half = Raw::trusted(r#""\n \ud83e.""#);
+    let half: Lazy<'_> = half.decode().unwrap();
+    assert_eq!(
+        written(&half),
+        "\"\\n \\ufffd.\"",
+        "half a pair is never passed on"
+    );
+    // Our deserializer alone can lend; another one gives text.
+    let owned: Lazy<'_> = serde_json::from_str(r#""\"q\"""#).unwrap();
+    assert_eq!(owned, "\"q\"");
+    assert_eq!(written(&owned), r#""\"q\"""#);
+}
+
+#[test]
+fn a_lazy_string_says_what_stands_in_its_place() {
+    #[derive(serde::Deserialize, Debug)]
+    #[allow(dead_code)]
+    struct Line<'a> {
+        #[serde(borrow)]
+        body: Lazy<'a>,
+    }
+    let mut members = Members::new();
+    for (text, found) in [
+        (r#"{"body":7}"#, "7"),
+        (r#"{"body":{"a":1}}"#, "object"),
+        (r#"{"body":null}"#, "null"),
+    ] {
+        let object = scan(text.as_bytes(), &ScanRules::STRICT, &mut members).unwrap();
+        let error = object.decode::<Line<'_>>().unwrap_err().to_string();
+        assert!(error.contains("string") && error.contains(found), "{error}");
+        assert!(error.contains("body"), "{error}");
+    }
+}

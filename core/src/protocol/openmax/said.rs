@@ -309,7 +309,7 @@ impl Face {
         let line = ToolEnd {
             call_id: call_id.into(),
             ok,
-            output: output(content),
+            output: output(content).into(),
         };
         self.turns.printer.event(&line, out);
     }

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 use serde::Deserialize;
 
-use crate::json::{self, DecodeError, JsonFault, Kind, Members, Object, Raw, ScanRules, Str};
+use crate::json::{self, DecodeError, JsonFault, Kind, Lazy, Members, Object, Raw, ScanRules, Str};
 
 /// A value that stands between constant bytes.
 trait Hole {
@@ -53,6 +53,12 @@ impl Hole for Raw<'_> {
     /// A value is copied as it was written, on one line.
     fn put(&self, out: &mut Vec<u8>) {
         json::write_raw(out, *self);
+    }
+}
+
+impl Hole for Lazy<'_> {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.write(out);
     }
 }
 
@@ -165,19 +171,19 @@ events! { EventLine<'a>
     Token<'a> = "token" {
         /// The piece.
         #[serde(borrow)]
-        text: Cow<'a, str>,
+        text: Lazy<'a>,
     }
     /// A piece of the model's thinking; void when a `retry` follows.
     Thinking<'a> = "thinking" {
         /// The piece.
         #[serde(borrow)]
-        text: Cow<'a, str>,
+        text: Lazy<'a>,
     }
     /// The end of a request's reply.
     MessageDone<'a> = "message_done" {
         /// The whole text.
         #[serde(borrow)]
-        text: Cow<'a, str>,
+        text: Lazy<'a>,
     }
     /// Before each request of a turn.
     Budget = "budget" {
@@ -216,7 +222,7 @@ events! { EventLine<'a>
         ok: bool,
         /// What the tool said.
         #[serde(borrow)]
-        output: Cow<'a, str>,
+        output: Lazy<'a>,
     }
     /// A note that the harness wrote into the model's transcript.
     HarnessNote<'a> = "harness_note" {
@@ -247,7 +253,7 @@ events! { EventLine<'a>
         path: Cow<'a, str>,
         /// The change, unified.
         #[serde(borrow)]
-        diff: Cow<'a, str>,
+        diff: Lazy<'a>,
         /// Lines added.
         added: u64,
         /// Lines removed.
