@@ -431,6 +431,30 @@ fn tw_08_a_turn_that_cant_be_saved_says_so_and_goes_on() {
 }
 
 #[test]
+fn tw_08_a_save_that_hangs_holds_done_up_for_a_moment_only() {
+    let home = Home::new();
+    let provider = Provider::start(["One.", "Two."].map(openai::says));
+    let folder = home.path("data/turnwire/sessions");
+    fs::create_dir_all(&folder).unwrap();
+    let lock = fs::File::create(folder.join("index.lock")).unwrap();
+    lock.lock().unwrap();
+    let mut program = Setup::openai(&home, &provider).start();
+    let begun = std::time::Instant::now();
+    let lines = program.turn("one");
+    let error = of(&lines, "error")[0]["message"].as_str().unwrap();
+    assert!(error.contains("timed out"), "{error}");
+    assert!(begun.elapsed() >= Duration::from_secs(2));
+    drop(lock);
+    let lines = program.turn("two");
+    assert!(of(&lines, "error").is_empty(), "{lines:?}");
+    program.crash();
+    let ended = Setup::openai(&home, &provider)
+        .args(&["--continue"])
+        .run(QUIT);
+    assert_eq!(shown(&ended.lines).len(), 4);
+}
+
+#[test]
 fn nothing_is_kept_of_a_demonstration_or_unasked() {
     let home = Home::new();
     let provider = Provider::start([openai::says("One.")]);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -139,7 +139,7 @@ fn begin(store: &Store, id: &str, path: &Path) -> Result<Open, Error> {
     let lock = store.own(id)?;
     let mut options = OpenOptions::new();
     // Ids are never used again: one that is there was left by a process that lost it before it saved anything.
-    options.create(true).append(true);
+    options.create(true).truncate(false).write(true);
     let file = disk::private(&mut options)
         .open(path)
         .map_err(|error| Error::io(path, error))?;
@@ -165,9 +165,11 @@ impl Open {
             }
             Err(error) => return Err(Error::io(path, error)),
         }
+        // Not opened for appending: Windows doesn't let such a file be cut.
         let written = self
             .file
-            .write_all(lines)
+            .seek(SeekFrom::Start(self.length))
+            .and_then(|_| self.file.write_all(lines))
             .and_then(|()| self.file.sync_all());
         match written {
             Ok(()) => {
@@ -198,7 +200,7 @@ impl Open {
 pub(super) fn resume(store: Store, entry: Entry, lock: File) -> Result<Resumed, Error> {
     let path = store.transcript(&entry.id);
     let mut options = OpenOptions::new();
-    let file = match options.read(true).append(true).open(&path) {
+    let file = match options.read(true).write(true).open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return Err(Error::damaged(&path, 0, "the transcript is gone"));
@@ -274,7 +276,7 @@ mod tests {
         let (path, lock) = (folder.path().join("a.jsonl"), folder.path().join("a.lock"));
         let opened = |write: bool| {
             let mut options = OpenOptions::new();
-            options.read(true).append(write).create(write).open(&path)
+            options.read(true).write(write).create(write).open(&path)
         };
         let mut open = Open {
             file: opened(true).unwrap(),
