@@ -166,6 +166,12 @@ impl Rig {
         self.tell(Told::Bytes([line.as_bytes(), b"\n"].concat()));
     }
 
+    /// A line of the agent that is only handed over: nothing is drained or kept.
+    pub fn client_line(&mut self, line: &str) {
+        let bytes = [line.as_bytes(), b"\n"].concat();
+        self.put(&Told::Bytes(bytes));
+    }
+
     /// An event of session `s`: its type, and its other members.
     pub fn says(&mut self, kind: &str, members: &str) {
         let comma = if members.is_empty() { "" } else { "," };
