@@ -1083,3 +1083,77 @@ fn lines_and_outputs_keep_their_order_when_drained_late() {
         "quit is written before the input is closed"
     );
 }
+
+#[test]
+fn a_promote_ends_the_hold_of_a_kept_queue() {
+    let mut rig = in_turn();
+    rig.prompt("a", Deliver::Queue(Rank::Next));
+    rig.prompt("b", Deliver::Queue(Rank::Next));
+    rig.cancel(QueueFate::Keep);
+    rig.lines();
+    rig.done("cancelled");
+    rig.out.clear();
+    rig.command(Command::Promote(PromptId(3)));
+    assert_eq!(rig.lines(), [r#"{"cmd":"user","text":"b"}"#]);
+    assert_eq!(rig.events(), "R(5,Done)");
+    rig.budget();
+    rig.done("stop");
+    assert_eq!(rig.lines(), [r#"{"cmd":"user","text":"a"}"#]);
+}
+
+#[test]
+fn follow_ups_share_a_line_as_far_as_it_goes() {
+    let mut rig = in_turn();
+    rig.command(Command::Set(Setting::FollowUpDrain(Drain::All)));
+    let big = "x".repeat(HOST_LINE_MAX / 2);
+    for text in ["a", &big, &big] {
+        rig.prompt(text, Deliver::FollowUp);
+    }
+    rig.lines();
+    rig.done("stop");
+    let first = rig.lines();
+    assert!(first[0].len() > big.len() && first[0].len() <= HOST_LINE_MAX);
+    rig.budget();
+    rig.done("stop");
+    assert!(rig.lines()[0].len() > big.len());
+}
+
+#[test]
+fn a_second_signal_is_passed_on_and_a_second_cancel_is_not_written() {
+    let mut rig = in_turn();
+    rig.lines();
+    rig.cancel(QueueFate::Drop);
+    let again = rig.cancel(QueueFate::Drop);
+    assert_eq!(rig.lines(), [r#"{"cmd":"cancel"}"#]);
+    assert!(matches!(
+        rig.reply(again),
+        Some(Ok(Answer::Cancelling {
+            hit: Hit::Turn(_),
+            ..
+        }))
+    ));
+    rig.out.clear();
+    for _ in 0..2 {
+        rig.command(Command::Cancel {
+            what: CancelWhat::Turn {
+                queue: QueueFate::Drop,
+            },
+            why: CancelWhy::Signal(Signal::Hangup),
+        });
+    }
+    let signals = rig
+        .out
+        .iter()
+        .filter(|out| matches!(out, Out::Signal(Signal::Hangup)));
+    assert_eq!(signals.count(), 2);
+    rig.done("cancelled");
+    let end = rig.find(|what| match what {
+        What::PromptEnded { end, .. } => Some(end.clone()),
+        _ => None,
+    });
+    assert_eq!(
+        end,
+        End::Cancelled(CancelWhy::Host),
+        "the first cancel is the reason"
+    );
+}
