@@ -312,6 +312,24 @@ impl Rig {
     }
 }
 
+/// A Client in a turn whose request is out; what came of it is forgotten.
+pub fn in_turn() -> Rig {
+    let mut rig = Rig::opened();
+    rig.user("hi");
+    rig.budget();
+    rig.out.clear();
+    rig
+}
+
+/// A turn with a question about its one call.
+pub fn asked() -> Rig {
+    let mut rig = in_turn();
+    rig.says("message_done", r#""text":"""#);
+    rig.says("tool_start", r#""call_id":"c","name":"peek","args":{}"#);
+    rig.says("approval_request", r#""approval_id":"q","name":"peek","summary":"s","detail":"d","reason":"unapproved_source","source_path":"t.toml","source_sha":"a3fb1f0eb818","env":["TOKEN"]"#);
+    rig
+}
+
 pub fn prompt(id: PromptId, text: &str, deliver: Deliver) -> Prompt {
     Prompt {
         id,
