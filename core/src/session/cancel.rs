@@ -6,13 +6,15 @@ use alloc::{boxed::Box, format, vec::Vec};
 
 use super::{
     Session,
+    compact::Then,
     hooks::{Chain, Slot},
     phase::{Attempt, Check, Phase, Stream, Turn},
     tools::Stop,
 };
 use crate::vocab::{
-    Answer, AskClose, CancelWhat, CancelWhy, CommandId, DropWhy, End, Failure, FailureKind, Hit,
-    Origin, QueueFate, RequestOutcome, Role, SkipWhy, Stop as MessageStop, Text, What,
+    Answer, AskClose, CancelWhat, CancelWhy, CommandId, CompactionFault, DropWhy, End, Failure,
+    FailureKind, Hit, Origin, QueueFate, RequestOutcome, Role, SkipWhy, Stop as MessageStop, Text,
+    What,
 };
 
 /// Why a turn stops before its end.
@@ -42,6 +44,13 @@ impl Stopping {
         match self {
             Stopping::Cancel(why) => End::Cancelled(why.clone()),
             Stopping::Crash(detail) => End::Failed(crash(detail)),
+        }
+    }
+
+    fn compaction(&self) -> CompactionFault {
+        match self {
+            Stopping::Cancel(_) => CompactionFault::Cancelled,
+            Stopping::Crash(detail) => CompactionFault::Failed(crash(detail)),
         }
     }
 
@@ -75,8 +84,17 @@ impl Session {
             | CancelWhy::Switch
             | CancelWhy::Fault(_) => None,
         };
+        let by_hand = self.phase.is_compacting_by_hand();
         let can_stop = self.phase.turn().is_some() && !self.phase.is_ending();
         match what {
+            CancelWhat::Turn { queue } if by_hand => self.cancel_compaction(command, *queue),
+            CancelWhat::TurnElseNextQueued if by_hand => {
+                self.cancel_compaction(command, QueueFate::Run);
+            }
+            CancelWhat::Everything if by_hand => {
+                self.cancel_compaction(command, QueueFate::Drop);
+                self.drop_steers();
+            }
             CancelWhat::Turn { queue } if can_stop => {
                 self.stop_turn(&Stopping::Cancel(why), *queue, Some(command))
             }
@@ -96,27 +114,55 @@ impl Session {
                 }
             }
             CancelWhat::Everything if can_stop => {
+                self.compact_queued = None;
                 self.stop_turn(&Stopping::Cancel(why), QueueFate::Drop, Some(command));
             }
             CancelWhat::Everything => {
+                self.compact_queued = None;
                 self.nothing_hit(command);
-                for prompt in self.prompts.take_steers() {
-                    let end = End::Dropped(DropWhy::Cancelled);
-                    self.say(What::PromptEnded {
-                        prompt: prompt.id,
-                        end,
-                    });
-                }
+                self.drop_steers();
                 self.drop_pending(DropWhy::Cancelled, u64::MAX);
             }
             CancelWhat::Retry => self.cancel_retry(command),
-            CancelWhat::Compaction
-            | CancelWhat::Shell
-            | CancelWhat::Job(_)
-            | CancelWhat::Run(_) => {
+            CancelWhat::Compaction => {
+                if !self.skip_compaction(Some(command)) {
+                    self.nothing_hit(command);
+                }
+            }
+            CancelWhat::Shell | CancelWhat::Job(_) | CancelWhat::Run(_) => {
                 self.nothing_hit(command);
             }
         }
+    }
+
+    /// A compaction by hand is what there is to cancel.
+    fn cancel_compaction(&mut self, command: CommandId, fate: QueueFate) {
+        self.skip_compaction(Some(command));
+        match fate {
+            QueueFate::Run => self.held = false,
+            QueueFate::Keep => self.held = self.closing.is_open() && self.prompts.pending() > 0,
+            QueueFate::Drop => {
+                self.drop_pending(DropWhy::Cancelled, u64::MAX);
+                self.held = false;
+            }
+        }
+    }
+
+    fn drop_steers(&mut self) {
+        for prompt in self.prompts.take_steers() {
+            let end = End::Dropped(DropWhy::Cancelled);
+            self.say(What::PromptEnded {
+                prompt: prompt.id,
+                end,
+            });
+        }
+    }
+
+    /// A compaction is what the command hits.
+    pub(super) fn hit_compaction(&mut self, command: CommandId) {
+        let queued = self.prompts.ids();
+        let hit = Hit::Compaction;
+        self.answer(command, Answer::Cancelling { hit, queued });
     }
 
     fn nothing_hit(&mut self, command: CommandId) {
@@ -155,6 +201,7 @@ impl Session {
             | Phase::Streaming(..)
             | Phase::Tools(..)
             | Phase::Checking(..)
+            | Phase::Compacting(_)
             | Phase::Closed) => {
                 self.phase = other;
                 self.nothing_hit(command);
@@ -162,7 +209,7 @@ impl Session {
         }
     }
 
-    /// Stops the turn, in every phase that has one whose end isn't decided.
+    /// Stops the turn, in every phase that has one whose end isn't decided, or a compaction by hand.
     pub(super) fn stop_turn(
         &mut self,
         stop: &Stopping,
@@ -180,6 +227,7 @@ impl Session {
             | Phase::Streaming(..)
             | Phase::Backoff(..)
             | Phase::Checking(..)
+            | Phase::Compacting(_)
             | Phase::Closed => None,
         };
         self.close_asks(&stop.close(), batch);
@@ -218,6 +266,22 @@ impl Session {
                 });
                 turn
             }
+            Phase::Compacting(open) => match self.stop_compaction(open, stop.compaction()) {
+                Then::Idle => {
+                    self.phase = Phase::Idle;
+                    return;
+                }
+                Then::Boundary(turn) => turn,
+                Then::Attempt(turn, next) => {
+                    if next.tried.retried {
+                        self.say(What::RetryEnded {
+                            ok: false,
+                            why: None,
+                        });
+                    }
+                    turn
+                }
+            },
             Phase::Tools(mut turn, mut batch) => {
                 self.wind_up(&mut turn, &mut batch, &stop.calls());
                 turn
@@ -253,7 +317,7 @@ impl Session {
         };
         self.end_request(turn, attempt, stop.outcome());
         self.skip(calls, SkipWhy::Cancelled);
-        if attempt.number > 1 {
+        if attempt.tried.retried {
             self.say(What::RetryEnded {
                 ok: false,
                 why: None,
@@ -282,7 +346,8 @@ impl Session {
 
     /// The driver caught a crash.
     pub(super) fn fault(&mut self, detail: Text) {
-        if self.phase.turn().is_some() && !self.phase.is_ending() {
+        let by_hand = self.phase.is_compacting_by_hand();
+        if by_hand || self.phase.turn().is_some() && !self.phase.is_ending() {
             self.stop_turn(&Stopping::Crash(detail), QueueFate::Run, None);
         } else {
             self.notice(

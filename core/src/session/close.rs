@@ -1,4 +1,4 @@
-//! Closing, and what a session does when it is idle: the next prompt, `Closed`, or `Settled`.
+//! Closing, and what a session does when it is idle: a compaction that waited, the next prompt, `Closed`, or `Settled`.
 
 use super::{Session, cancel::Stopping, phase::Phase, queue::prompts::Kind};
 use crate::vocab::{
@@ -48,6 +48,7 @@ impl Session {
                     at_us: wait.map(|wait| self.now.mono_us.saturating_add(wait)),
                 };
                 self.held = false;
+                self.compact_queued = None;
             }
             (Closing::Draining { .. } | Closing::Now, true) => {}
             (Closing::Open | Closing::Draining { .. }, false) => self.close_now(),
@@ -58,8 +59,10 @@ impl Session {
     /// `Close{drain: false}`, or the drain timer.
     pub(super) fn close_now(&mut self) {
         self.closing = Closing::Now;
+        self.compact_queued = None;
         self.drop_pending(DropWhy::Closed, u64::MAX);
-        if self.phase.turn().is_some() && !self.phase.is_ending() {
+        let by_hand = self.phase.is_compacting_by_hand();
+        if by_hand || self.phase.turn().is_some() && !self.phase.is_ending() {
             self.stop_turn(
                 &Stopping::Cancel(CancelWhy::PeerGone),
                 QueueFate::Drop,
@@ -68,22 +71,35 @@ impl Session {
         }
     }
 
-    /// While idle, the first that applies: closed, the next pending prompt, drained, settled.
+    /// While idle, the first that applies: closed, the compaction that waits, the next pending prompt, drained, settled.
     pub(super) fn idle(&mut self) {
         while let Phase::Idle = self.phase {
             if self.closing.is_now() {
                 self.drop_pending(DropWhy::Closed, u64::MAX);
                 return self.closed();
             }
-            if self.prompts.pending() > 0 {
-                if self.held || !self.has_room() {
-                    return;
-                }
-                let Some(prompt) = self.prompts.pop_pending() else {
-                    return;
-                };
+            let waits = self.compact_queued.is_some()
+                || self.prompts.promoted()
+                || self.prompts.pending() > 0 && !self.held;
+            if waits && !self.has_room() {
+                return;
+            }
+            if let Some(queued) = self.compact_queued.take() {
+                self.compact_now(queued.instructions.as_ref());
+                continue;
+            }
+            let next = if self.held {
+                self.prompts.pop_promoted()
+            } else {
+                let next = self.prompts.pop_pending();
+                next.or_else(|| self.prompts.pop_promoted())
+            };
+            if let Some(prompt) = next {
                 self.begin_turn(prompt, Cause::Queue);
                 continue;
+            }
+            if self.prompts.pending() > 0 {
+                return;
             }
             self.held = false;
             self.strand_steers(DropWhy::Idle);

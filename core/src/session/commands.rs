@@ -41,7 +41,7 @@ impl Session {
             Command::Set(setting) => self.set(id, setting),
             Command::Offer(offer) => self.offer(id, offer),
             Command::Recall(messages) => self.recall(id, messages),
-            Command::Compact { .. } => self.not_yet(id, "compaction"),
+            Command::Compact { instructions } => self.compact(id, instructions),
             Command::Rewind { .. } => self.not_yet(id, "rewind"),
             Command::Reload => self.reload(id),
             Command::Goal(GoalCommand::Get) => self.answer(id, Answer::Goal(None)),
@@ -95,6 +95,8 @@ impl Session {
         }
         if matches!(self.phase, Phase::Idle) {
             self.prompt_idle(command, prompt);
+        } else if self.phase.is_compacting_by_hand() {
+            self.prompt_beside_compaction(command, prompt);
         } else {
             self.prompt_in_turn(command, prompt);
         }
@@ -187,6 +189,30 @@ impl Session {
         }
     }
 
+    /// A prompt while the history is being summarised by hand: there is no turn to steer.
+    fn prompt_beside_compaction(&mut self, command: CommandId, mut prompt: Prompt) {
+        match prompt.deliver {
+            Deliver::Steer {
+                idle: IdleSteer::Start,
+            } => prompt.deliver = Deliver::Queue(Rank::Next),
+            Deliver::Steer {
+                idle: IdleSteer::Drop | IdleSteer::DropUnlessQueued,
+            } => return self.prompt_idle(command, prompt),
+            Deliver::IfIdle
+            | Deliver::Queue(_)
+            | Deliver::FollowUp
+            | Deliver::Context
+            | Deliver::Preempt => {}
+        }
+        // The next prompt sets free what a cancel kept.
+        let waits = !matches!(prompt.deliver, Deliver::IfIdle | Deliver::Context);
+        let before = self.prompts.pending();
+        self.prompt_in_turn(command, prompt);
+        if waits && self.prompts.pending() > before {
+            self.held = false;
+        }
+    }
+
     fn enqueue(&mut self, command: CommandId, prompt: Prompt, lane: Lane) {
         if !self.queue_room(&prompt) {
             return self.refuse(command, Refusal::Full);
@@ -212,7 +238,9 @@ impl Session {
             lane: Lane::Next,
         });
         self.prompts.push_front(waiting);
-        if !self.phase.is_ending() {
+        if self.phase.is_compacting_by_hand() {
+            self.skip_compaction(None);
+        } else if !self.phase.is_ending() {
             self.stop_turn(
                 &Stopping::Cancel(CancelWhy::Preempted(id)),
                 QueueFate::Run,
@@ -251,7 +279,7 @@ impl Session {
                 prompt: taken.id,
                 lane: Lane::Steer,
             });
-            self.prompts.push(Lane::Steer, taken);
+            self.prompts.promote(taken);
         }
     }
 

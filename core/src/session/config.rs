@@ -175,6 +175,8 @@ pub struct Policy {
     pub gates: Gates,
     /// Whether a turn goes on when one of its writes failed. Either way it is reported.
     pub store_failure: StoreFailure,
+    /// When the history is summarised, and what becomes of the turn then.
+    pub compaction: Compaction,
     /// From where on a request isn't sent because the context is full.
     pub refuse_at: RefuseAt,
 }
@@ -195,6 +197,7 @@ impl Default for Policy {
             retry: Retry::default(),
             gates: Gates::default(),
             store_failure: StoreFailure::GoOn,
+            compaction: Compaction::default(),
             refuse_at: RefuseAt::OutputFits,
         }
     }
@@ -310,6 +313,64 @@ pub enum StoreFailure {
     GoOn,
     /// A turn whose prompt couldn't be stored ends `Failed`, and so does one that had finished.
     Fail,
+}
+
+/// Compaction: older messages give way to a summary that the model writes of them. By itself it happens between two
+/// steps, or when a provider says that a request doesn't fit (S-59); a setting turns both off.
+///
+/// At a boundary it is due when the estimate of the next request has reached the mark, so many percent of the window
+/// without the reserve, something can be cut, and none has failed in the turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compaction {
+    /// The mark, in percent of the window without the reserve.
+    pub at_percent: u8,
+    /// Tokens of the window that are left alone; `None`: the largest output and 1,024 more.
+    pub reserve: Option<u64>,
+    /// From which size on of system text and tool schemas, which no compaction shrinks, none is due any more.
+    pub futile: Futile,
+    /// What becomes of the command in a turn.
+    pub when_busy: WhenBusy,
+    /// What becomes of a turn whose history was summarised at a boundary behind a step.
+    pub after: AfterCompaction,
+}
+
+impl Default for Compaction {
+    fn default() -> Self {
+        Compaction {
+            at_percent: 70,
+            reserve: None,
+            futile: Futile::AtMark,
+            when_busy: WhenBusy::Queue,
+            after: AfterCompaction::GoOn,
+        }
+    }
+}
+
+/// See [`Compaction::futile`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Futile {
+    /// Once they reach the mark.
+    AtMark,
+    /// Once they reach the window without the reserve; beyond the mark the history is summarised at every boundary.
+    AtWindow,
+}
+
+/// See [`Compaction::when_busy`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenBusy {
+    /// It is refused as busy.
+    Refuse,
+    /// It waits until the turn has ended; a second one is refused as busy.
+    Queue,
+}
+
+/// See [`Compaction::after`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterCompaction {
+    /// It goes on.
+    GoOn,
+    /// It ends `Yielded`.
+    Yield,
 }
 
 /// See [`Policy::refuse_at`]. Nothing is refused while the window isn't known.

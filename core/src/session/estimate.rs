@@ -3,7 +3,7 @@
 //! raw = ⌈bytes of text, arguments and schemas / 4⌉ + 4 a message + 1,600 an image. `used` scales it by what the
 //! provider reported for the last complete request, if that was more.
 
-use crate::vocab::{Block, ToolSpec};
+use crate::vocab::{Block, Message, ToolSpec};
 
 const BYTES_PER_TOKEN: u64 = 4;
 const TOKENS_PER_MESSAGE: u64 = 4;
@@ -59,6 +59,19 @@ impl Estimate {
         self.factor = None;
     }
 
+    /// Forgets the messages, and what was reported of them.
+    pub fn forget_messages(&mut self) {
+        *self = Estimate {
+            fixed: self.fixed,
+            ..Estimate::default()
+        };
+    }
+
+    /// The part that no compaction can shrink: system text and tool schemas.
+    pub fn fixed(&self) -> u64 {
+        self.scaled(self.fixed.div_ceil(BYTES_PER_TOKEN))
+    }
+
     /// The estimate without the correction.
     pub fn raw(&self) -> u64 {
         let text = self
@@ -71,7 +84,11 @@ impl Estimate {
 
     /// The estimate.
     pub fn used(&self) -> u64 {
-        let raw = self.raw();
+        self.scaled(self.raw())
+    }
+
+    /// A raw number of tokens with the correction.
+    pub fn scaled(&self, raw: u64) -> u64 {
         match self.factor {
             Some((tokens, of)) => {
                 let scaled = (u128::from(raw) * u128::from(tokens)).div_ceil(u128::from(of));
@@ -80,6 +97,13 @@ impl Estimate {
             None => raw,
         }
     }
+}
+
+/// The raw tokens of one message.
+pub(super) fn weight(message: &Message) -> u64 {
+    let mut alone = Estimate::default();
+    alone.add_blocks(message.content.iter().map(AsRef::as_ref));
+    alone.raw()
 }
 
 fn count(bytes: usize) -> u64 {

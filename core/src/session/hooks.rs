@@ -302,6 +302,7 @@ impl Session {
             | Phase::Streaming(..)
             | Phase::Backoff(..)
             | Phase::Checking(..)
+            | Phase::Compacting(_)
             | Phase::Closed => (Vec::new(), 0),
         };
         HookFacts::Result {

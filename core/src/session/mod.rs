@@ -13,13 +13,14 @@
 //! Prompt ids must grow: an id that isn't above the last admitted one is a duplicate. Nothing is remembered of
 //! settled questions and prompts, so a session's memory is bounded by its limits and its history.
 //!
-//! Compaction, goals, jobs, shells, nested runs, rewind and changes of session are refused as unsupported.
+//! Goals, jobs, shells, nested runs, rewind and changes of session are refused as unsupported.
 
 mod args;
 mod ask;
 mod cancel;
 mod close;
 mod commands;
+mod compact;
 pub mod config;
 mod effects;
 mod estimate;
@@ -92,6 +93,10 @@ pub struct Session {
     seen: Option<PromptId>,
     owed: VecDeque<Owed>,
     reloading: Option<CommandId>,
+    /// A compaction by hand that waits for the turn's end.
+    compact_queued: Option<compact::Queued>,
+    /// How many messages summaries stand for, counted from the session's first one.
+    compacted_to: u64,
     history: Vec<Arc<Message>>,
     estimate: Estimate,
     /// Text of the open text or thinking block, reused for ever.
@@ -151,6 +156,8 @@ impl Session {
             seen: None,
             owed: VecDeque::new(),
             reloading: None,
+            compact_queued: None,
+            compacted_to: 0,
             history: Vec::new(),
             estimate: Estimate::default(),
             text: String::new(),
@@ -291,6 +298,7 @@ impl Session {
             Phase::Requesting(_, attempt) | Phase::Streaming(_, attempt, _) => {
                 first.see(Name::Stall, 0, attempt.stall_at_us);
             }
+            Phase::Compacting(open) => first.see(Name::Stall, 0, open.stall_at_us),
             Phase::Tools(_, batch) => {
                 for (call, deadline_us) in batch.running() {
                     first.see(Name::Tool, call.0, deadline_us);
@@ -471,15 +479,19 @@ impl Agent for Session {
         }
         match effect {
             Effect::StartModel(request) => {
-                let attempt = self
-                    .phase
-                    .attempt()
-                    .filter(|attempt| attempt.request == *request)?;
-                let sent = &attempt.sent;
+                let (sent, messages) = match &self.phase {
+                    Phase::Compacting(open) if open.request == *request => {
+                        (&open.sent, open.messages.as_slice())
+                    }
+                    phase => {
+                        let attempt = phase.attempt().filter(|one| one.request == *request)?;
+                        (&attempt.sent, self.history.get(..attempt.sent.messages)?)
+                    }
+                };
                 Some(EffectBody::Model(ModelRequest {
                     model: &sent.model.model,
                     system: self.config.system.as_deref(),
-                    messages: self.history.get(..sent.messages)?,
+                    messages,
                     tools: &sent.tools,
                     max_output: sent.max_output,
                     thinking: sent.thinking.as_deref(),

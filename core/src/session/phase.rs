@@ -1,11 +1,12 @@
 //! The turn region: one phase at a time, each holding what only it needs.
 //!
-//! An input takes the phase out, matches it without a wildcard arm, and puts the next one back. The places of
-//! Holding (a turn that waits for its own jobs) and Compacting are between Checking and Closed: both come with the
-//! regions they need (jobs, compaction), and every match below then asks for them.
+//! An input takes the phase out, matches it without a wildcard arm, and puts the next one back. The place of Holding
+//! (a turn that waits for its own jobs) is between Checking and Compacting: it comes with the region of jobs that it
+//! needs, and every match below then asks for it.
 
 use alloc::{boxed::Box, collections::VecDeque, string::String, sync::Arc, vec::Vec};
 
+use super::compact::Compacting;
 use super::hooks::Chain;
 use super::queue::prompts::Waiting;
 use super::tools::Batch;
@@ -36,6 +37,8 @@ pub(super) enum Phase {
     Tools(Box<Turn>, Box<Batch>),
     /// 8: the turn-end hooks judge the reply.
     Checking(Box<Turn>, Check),
+    /// 10: the history is being summarised.
+    Compacting(Box<Compacting>),
     /// 11: nothing comes any more.
     Closed,
 }
@@ -53,6 +56,7 @@ impl Phase {
             | Phase::Backoff(turn, _)
             | Phase::Tools(turn, _)
             | Phase::Checking(turn, _) => Some(turn),
+            Phase::Compacting(compacting) => compacting.then.turn(),
         }
     }
 
@@ -67,6 +71,7 @@ impl Phase {
             | Phase::Backoff(..)
             | Phase::Tools(..)
             | Phase::Checking(..)
+            | Phase::Compacting(_)
             | Phase::Closed => None,
         }
     }
@@ -83,8 +88,14 @@ impl Phase {
             | Phase::Streaming(..)
             | Phase::Backoff(..)
             | Phase::Checking(..)
+            | Phase::Compacting(_)
             | Phase::Closed => None,
         }
+    }
+
+    /// Whether the history is being summarised outside any turn.
+    pub fn is_compacting_by_hand(&self) -> bool {
+        matches!(self, Phase::Compacting(open) if open.then.turn().is_none())
     }
 
     /// Whether the turn's end is decided and waits only for its write.
@@ -125,8 +136,12 @@ pub(super) struct Turn {
     pub denials: Vec<CallId>,
     /// Bad inputs of capture tools so far.
     pub bad_captures: u32,
-    /// Where in the history the turn began.
+    /// What the turn added to the history up to its last compaction, and that one's summary.
+    pub added: Vec<Arc<Message>>,
+    /// Where in the history the turn began, or its last compaction ended.
     pub history_from: usize,
+    /// A compaction of this turn failed or was cancelled: none begins at a boundary any more.
+    pub compaction_failed: bool,
     /// The text of its last whole reply.
     pub answer: Option<TurnAnswer>,
     /// The finish word of its last whole reply.
@@ -172,8 +187,8 @@ pub(super) struct Attempt {
     pub request: RequestId,
     /// From 1.
     pub number: u32,
-    /// Attempts in a row, before this one, that never reached the endpoint.
-    pub unreached: u32,
+    /// What became of the step's attempts before this one.
+    pub tried: Tried,
     pub started_us: u64,
     pub stall_at_us: Option<u64>,
     pub sent: Sent,
@@ -184,6 +199,17 @@ pub(super) struct Attempt {
     pub usage: Option<Usage>,
     /// The completion signal.
     pub finish: Option<Text>,
+}
+
+/// What became of the attempts that a step has made.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tried {
+    /// How many in a row, up to the last one, never reached the endpoint.
+    pub unreached: u32,
+    /// A retry was scheduled, and its end is owed.
+    pub retried: bool,
+    /// The context was too full for one: the history was summarised, which is done once in a step.
+    pub overflowed: bool,
 }
 
 /// What a request was made of: settings changed later count from the next one.
@@ -238,7 +264,7 @@ pub(super) struct Building {
 pub(super) struct Backoff {
     /// The attempt to come.
     pub attempt: u32,
-    pub unreached: u32,
+    pub tried: Tried,
     pub at_us: u64,
     /// Why the last attempt failed.
     pub why: Failure,

@@ -4,7 +4,8 @@ use alloc::{boxed::Box, format, vec::Vec};
 
 use super::{
     Session,
-    phase::{Attempt, Backoff, Phase, Sent, Stream, Turn},
+    compact::Next,
+    phase::{Attempt, Backoff, Phase, Sent, Stream, Tried, Turn},
     stream::Step,
 };
 use crate::session::config::ErrorPartial;
@@ -27,7 +28,7 @@ enum Fall {
 
 impl Session {
     /// Sends the step's request, for the first time or again.
-    pub(super) fn start_attempt(&mut self, mut turn: Box<Turn>, number: u32, unreached: u32) {
+    pub(super) fn start_attempt(&mut self, mut turn: Box<Turn>, number: u32, tried: Tried) {
         let request = RequestId(self.ids.request());
         let sent = Sent {
             model: self.model_ref(),
@@ -48,7 +49,7 @@ impl Session {
         let attempt = Attempt {
             request,
             number,
-            unreached,
+            tried,
             started_us: self.now.mono_us,
             stall_at_us: self.stall_deadline(),
             sent,
@@ -61,7 +62,7 @@ impl Session {
         self.phase = Phase::Requesting(turn, Box::new(attempt));
     }
 
-    fn stall_deadline(&self) -> Option<u64> {
+    pub(super) fn stall_deadline(&self) -> Option<u64> {
         self.config
             .timeouts
             .stall_us
@@ -93,6 +94,7 @@ impl Session {
                     self.phase = Phase::Streaming(turn, attempt, stream);
                 }
             }
+            Phase::Compacting(open) => self.compaction_chunk(open, &chunk),
             other @ (Phase::Idle
             | Phase::Admitting(..)
             | Phase::Waiting(_)
@@ -166,6 +168,7 @@ impl Session {
             Phase::Streaming(turn, attempt, stream) => {
                 self.stalled_attempt(turn, attempt, Some(*stream))
             }
+            Phase::Compacting(open) => self.compaction_stalled(open),
             other @ (Phase::Idle
             | Phase::Admitting(..)
             | Phase::Waiting(_)
@@ -202,7 +205,7 @@ impl Session {
                 .reported(usage.prompt_tokens(), attempt.sent.raw);
         }
         self.end_request(&mut turn, &attempt, RequestOutcome::Complete { finish });
-        if attempt.number > 1 {
+        if attempt.tried.retried {
             self.say(What::RetryEnded {
                 ok: true,
                 why: None,
@@ -236,7 +239,7 @@ impl Session {
                 let unreached = if reached {
                     0
                 } else {
-                    attempt.unreached.saturating_add(1)
+                    attempt.tried.unreached.saturating_add(1)
                 };
                 let too_long = retry_after_us.filter(|wait| *wait > retry.max_wait_us);
                 if let Some(wait) = too_long {
@@ -264,7 +267,10 @@ impl Session {
                         failure,
                     );
                 }
-                self.give_up(turn, &attempt, failure.clone(), End::Failed(failure));
+                if failure.kind == FailureKind::ContextFull && !shown && !attempt.tried.overflowed {
+                    return self.make_room(turn, &attempt, failure);
+                }
+                self.give_up(turn, attempt.tried, failure.clone(), End::Failed(failure));
             }
             Fall::Cut(mut failure) => {
                 let limit_of_ours = !failure.retryable;
@@ -282,7 +288,12 @@ impl Session {
                 failure.text = truncated_text(&failure, limit_of_ours, calls.len()).into();
                 self.end_request(&mut turn, &attempt, RequestOutcome::Truncated);
                 self.skip(calls, SkipWhy::Truncated);
-                self.give_up(turn, &attempt, failure.clone(), End::Truncated(failure));
+                self.give_up(
+                    turn,
+                    attempt.tried,
+                    failure.clone(),
+                    End::Truncated(failure),
+                );
             }
         }
     }
@@ -317,7 +328,11 @@ impl Session {
             turn,
             Backoff {
                 attempt: number,
-                unreached,
+                tried: Tried {
+                    unreached,
+                    retried: true,
+                    ..attempt.tried
+                },
                 at_us,
                 why,
             },
@@ -328,7 +343,7 @@ impl Session {
     pub(super) fn backed_off(&mut self) {
         match core::mem::take(&mut self.phase) {
             Phase::Backoff(turn, backoff) => {
-                self.start_attempt(turn, backoff.attempt, backoff.unreached)
+                self.start_attempt(turn, backoff.attempt, backoff.tried)
             }
             other @ (Phase::Idle
             | Phase::Admitting(..)
@@ -338,12 +353,30 @@ impl Session {
             | Phase::Streaming(..)
             | Phase::Tools(..)
             | Phase::Checking(..)
+            | Phase::Compacting(_)
             | Phase::Closed) => self.phase = other,
         }
     }
 
-    fn give_up(&mut self, turn: Box<Turn>, attempt: &Attempt, failure: Failure, end: End) {
-        if attempt.number > 1 {
+    /// The context is full: the step's next attempt follows once the history was summarised, once in a step.
+    fn make_room(&mut self, turn: Box<Turn>, attempt: &Attempt, why: Failure) {
+        let next = Next {
+            number: attempt.number.saturating_add(1),
+            tried: Tried {
+                unreached: 0,
+                overflowed: true,
+                ..attempt.tried
+            },
+            why,
+        };
+        if let Err((turn, next)) = self.overflowed(turn, next) {
+            let end = End::Failed(next.why.clone());
+            self.give_up(turn, next.tried, next.why, end);
+        }
+    }
+
+    pub(super) fn give_up(&mut self, turn: Box<Turn>, tried: Tried, failure: Failure, end: End) {
+        if tried.retried {
             self.say(What::RetryEnded {
                 ok: false,
                 why: Some(failure),
@@ -454,7 +487,7 @@ fn is_visible(chunk: &ModelChunk<'_>) -> bool {
     }
 }
 
-fn no_completion(text: &str, retryable: bool) -> Failure {
+pub(super) fn no_completion(text: &str, retryable: bool) -> Failure {
     Failure {
         kind: FailureKind::StreamCut,
         status: None,
@@ -480,7 +513,11 @@ fn truncated_text(failure: &Failure, limit_of_ours: bool, calls: usize) -> alloc
     text
 }
 
-fn account(by_model: &mut Vec<(ModelRef, Usage, Cost)>, model: &ModelRef, usage: &Usage) {
+pub(super) fn account(
+    by_model: &mut Vec<(ModelRef, Usage, Cost)>,
+    model: &ModelRef,
+    usage: &Usage,
+) {
     match by_model.iter_mut().find(|(known, _, _)| known == model) {
         Some((_, sum, _)) => *sum = sum.plus(*usage),
         None => by_model.push((model.clone(), *usage, Cost::NotSaid)),

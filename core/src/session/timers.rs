@@ -9,7 +9,7 @@ pub(super) enum Name {
     Flush,
     /// A retry's wait.
     Backoff,
-    /// No progress of a model request.
+    /// No progress of a model request, a compaction's too.
     Stall,
     /// An open permission, by ask id.
     Approval,

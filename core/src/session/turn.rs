@@ -5,7 +5,7 @@ use alloc::{boxed::Box, collections::VecDeque, format, string::String, sync::Arc
 use super::{
     Session, args,
     hooks::{Chain, Owner, Says, turn_end_facts},
-    phase::{Check, Fate, Gate, Phase, Save, Turn},
+    phase::{Check, Fate, Gate, Phase, Save, Tried, Turn},
     queue::prompts::{Kind, Waiting},
 };
 use crate::session::config::{LeftoverSteer, RefuseAt, StoreFailure};
@@ -39,7 +39,9 @@ impl Session {
             by_model: Vec::new(),
             denials: Vec::new(),
             bad_captures: 0,
+            added: Vec::new(),
             history_from: self.history.len(),
+            compaction_failed: false,
             answer: None,
             finish: None,
         };
@@ -89,6 +91,7 @@ impl Session {
             | Phase::Backoff(..)
             | Phase::Tools(..)
             | Phase::Checking(..)
+            | Phase::Compacting(_)
             | Phase::Closed) => {
                 self.phase = other;
                 return;
@@ -133,6 +136,23 @@ impl Session {
             return self.finish_turn(turn, End::MaxSteps, QueueFate::Run);
         }
         let used = self.used_with(&turn);
+        if let Err(turn) = self.compacts(turn, used) {
+            self.step_or_end(turn, used);
+        }
+    }
+
+    /// The boundary behind a compaction, whatever came of it.
+    pub(super) fn past_compaction(&mut self, turn: Box<Turn>) {
+        if !self.has_room() {
+            self.phase = Phase::Waiting(turn);
+            return;
+        }
+        let used = self.used_with(&turn);
+        self.step_or_end(turn, used);
+    }
+
+    /// The next step, unless a budget is spent or the context full.
+    fn step_or_end(&mut self, turn: Box<Turn>, used: u64) {
         if let Some(max) = self.config.budgets.tokens
             && turn.tokens.saturating_add(used) > max
         {
@@ -160,6 +180,7 @@ impl Session {
             | Phase::Streaming(..)
             | Phase::Backoff(..)
             | Phase::Checking(..)
+            | Phase::Compacting(_)
             | Phase::Closed) => self.phase = other,
         }
     }
@@ -179,7 +200,7 @@ impl Session {
         estimate.used()
     }
 
-    fn context_full(&self, used: u64) -> Option<Failure> {
+    pub(super) fn context_full(&self, used: u64) -> Option<Failure> {
         let window = self.model.window;
         if window == 0 {
             return None;
@@ -244,7 +265,7 @@ impl Session {
             window: self.model.window,
             estimated: true,
         });
-        self.start_attempt(turn, 1, 0);
+        self.start_attempt(turn, 1, Tried::default());
     }
 
     fn apply(&mut self, turn: &mut Turn, mut prompt: Waiting) {
@@ -365,6 +386,7 @@ impl Session {
             | Phase::Streaming(..)
             | Phase::Backoff(..)
             | Phase::Tools(..)
+            | Phase::Compacting(_)
             | Phase::Closed) => {
                 self.phase = other;
                 return;
@@ -448,6 +470,7 @@ impl Session {
             | Phase::Backoff(..)
             | Phase::Tools(..)
             | Phase::Checking(..)
+            | Phase::Compacting(_)
             | Phase::Closed) => self.phase = other,
         }
     }
@@ -524,6 +547,7 @@ impl Session {
             | Phase::Backoff(..)
             | Phase::Tools(..)
             | Phase::Checking(..)
+            | Phase::Compacting(_)
             | Phase::Closed) => self.phase = other,
         }
     }
@@ -567,8 +591,10 @@ impl Session {
 
     /// What a turn added to the history so far.
     fn added_by(&self, turn: &Turn) -> Vec<Arc<Message>> {
-        let added = self.history.get(turn.history_from..);
-        added.unwrap_or_default().to_vec()
+        let mut added = turn.added.clone();
+        let newer = self.history.get(turn.history_from..);
+        added.extend_from_slice(newer.unwrap_or_default());
+        added
     }
 
     /// `TurnEnded`, the ends of its prompts, left-over steers, the queue's fate.

@@ -2,8 +2,8 @@
 
 use crate::session::SessionConfig;
 use crate::session::config::{
-    ErrorPartial, Gates, LeftoverSteer, Parallel, Policy, RefuseAt, Retry, StoreFailure,
-    ToolEndOrder,
+    AfterCompaction, Compaction, ErrorPartial, Futile, Gates, LeftoverSteer, Parallel, Policy,
+    RefuseAt, Retry, StoreFailure, ToolEndOrder, WhenBusy,
 };
 
 /// Sets what this contract decides for a session, and leaves the embedder's own (model, tools, rules, hooks, budgets,
@@ -14,6 +14,8 @@ use crate::session::config::{
 /// - Reads run side by side, ends come in the order of the calls.
 /// - Eight attempts, waits of 1, 2, 4, 8, 16, 16, 16 s; a longer `Retry-After` counts up to 60 s; three attempts in a
 ///   row that never reached the endpoint give up (OM-26 … OM-29).
+/// - The history is summarised between two steps from 70 % of the window on, without the largest output and 1,024
+///   tokens, unless the tool schemas alone take all of that.
 /// - A failure inside the stream voids the text shown (OM-21).
 /// - A hook's refusal, a mode and the end of a turn are durable before they are said (OM-07, OM-30); eight refusals
 ///   are honoured.
@@ -45,6 +47,13 @@ pub fn preset(config: &mut SessionConfig) {
             mode: true,
         },
         store_failure: StoreFailure::GoOn,
+        compaction: Compaction {
+            at_percent: 70,
+            reserve: None,
+            futile: Futile::AtWindow,
+            when_busy: WhenBusy::Refuse,
+            after: AfterCompaction::GoOn,
+        },
         refuse_at: RefuseAt::OutputFits,
     };
     config.limits.prompt_bytes = super::HOST_LINE_MAX;

@@ -12,6 +12,8 @@ pub(in crate::session) struct Waiting {
     pub kind: Kind,
     /// Order of arrival over all queues.
     pub arrival: u64,
+    /// It was promoted: without a turn to steer it begins one.
+    promoted: bool,
     /// Its message, once it was made (a gating write needs it before it is applied).
     pub message: Option<Arc<Message>>,
     bytes: usize,
@@ -44,6 +46,7 @@ impl Waiting {
             content: prompt.content,
             kind,
             arrival,
+            promoted: false,
             message: None,
             bytes,
         }
@@ -72,6 +75,24 @@ impl Prompts {
             Lane::Next => self.next.push_back(prompt),
             Lane::Later => self.later.push_back(prompt),
         }
+    }
+
+    /// Queues a prompt of a pending lane at the end of the steers.
+    pub fn promote(&mut self, mut prompt: Waiting) {
+        prompt.promoted = true;
+        self.push(Lane::Steer, prompt);
+    }
+
+    /// Whether a promoted prompt waits among the steers.
+    pub fn promoted(&self) -> bool {
+        self.steer.iter().any(|prompt| prompt.promoted)
+    }
+
+    /// The first promoted prompt among the steers.
+    pub fn pop_promoted(&mut self) -> Option<Waiting> {
+        let at = self.steer.iter().position(|prompt| prompt.promoted)?;
+        let taken = self.steer.remove(at);
+        self.forget(taken)
     }
 
     /// Queues before every pending prompt.

@@ -6,8 +6,8 @@ use super::world::{SECOND, World, config, hook, observer, prompt, rule, tool};
 use crate::session::{
     SessionConfig,
     config::{
-        ErrorPartial, LeftoverSteer, Parallel, RuleBehaviour, StoreFailure, ToolEndOrder,
-        UnapprovedSource,
+        AfterCompaction, ErrorPartial, Futile, LeftoverSteer, Parallel, RefuseAt, RuleBehaviour, StoreFailure, ToolEndOrder,
+        UnapprovedSource, WhenBusy,
     },
 };
 use crate::vocab::*;
@@ -52,6 +52,12 @@ pub fn policy(about: &str) -> SessionConfig {
             "gate_mode" => policy.gates.mode = true,
             "gate_refusal" => policy.gates.refusal = number == 1,
             "store_failure" => policy.store_failure = StoreFailure::Fail,
+            "compact_busy" => policy.compaction.when_busy = WhenBusy::Refuse,
+            "yields" => policy.compaction.after = AfterCompaction::Yield,
+            "compact_at" => policy.compaction.at_percent = u8::try_from(number).unwrap(),
+            "reserve" => policy.compaction.reserve = Some(number),
+            "futile" => policy.compaction.futile = Futile::AtWindow,
+            "refuse_at" => policy.refuse_at = RefuseAt::Percent(u8::try_from(number).unwrap()),
             "leftover" => policy.leftover_steer = LeftoverSteer::Keep,
             "note" => policy.cancel_note = true,
             "asks" => policy.asks_at_once = small,
@@ -160,6 +166,7 @@ pub fn act(world: &mut World, input: &str) -> Vec<String> {
         ["Fault"] => world.give(Input::Fault {
             detail: "boom".into(),
         }),
+        ["NeedCompact"] => world.need_compact(),
         ["Woken"] => world.wake(),
         ["Hook", id, how] => hook_ends(world, number(id), how),
         ["Store", id] => world.store(number(id), true),
@@ -350,6 +357,7 @@ fn setting(word: &str) -> Setting {
             "One" => Drain::One,
             _ => Drain::All,
         }),
+        Some(("Compact", on)) => Setting::AutoCompact(on == "on"),
         _ => Setting::Approvals(mode(word)),
     }
 }
@@ -477,13 +485,19 @@ fn model_says(world: &mut World, request: u64, words: &[&str]) -> Vec<String> {
             return said;
         }
         ["Finish"] => ModelChunk::Finish("stop"),
+        // In a trace the end of a compaction's request stands for its summary too.
+        ["End"] if world.is_compaction(request) => {
+            let mut said = world.model(request, ModelChunk::Text("s"));
+            said.extend(world.complete(request));
+            return said;
+        }
         ["End"] => ModelChunk::End,
         ["Cut", how @ ..] => ModelChunk::Failed {
             failure: failed(FailureKind::StreamCut, None, !how.contains(&"limit")),
             reached: true,
             retry_after_us: None,
         },
-        ["Failed", "full", again @ ..] => ModelChunk::Failed {
+        ["Failed", "ContextFull", again @ ..] => ModelChunk::Failed {
             failure: failed(FailureKind::ContextFull, Some(400), !again.is_empty()),
             reached: true,
             retry_after_us: None,
@@ -513,6 +527,9 @@ fn other_command(words: &[&str]) -> Command {
         ["Reload"] => Command::Reload,
         ["Barrier"] => Command::Barrier,
         ["Compact"] => Command::Compact { instructions: None },
+        ["Compact", more] => Command::Compact {
+            instructions: Some((*more).into()),
+        },
         ["Rewind"] => Command::Rewind {
             to: RewindTo::Prompt(PromptId(1)),
             dry_run: false,

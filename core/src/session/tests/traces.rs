@@ -108,6 +108,11 @@ fn t_21_fault() {
 }
 
 #[test]
+fn t_24_compaction_in_the_loop() {
+    play("T-24");
+}
+
+#[test]
 fn t_25_step_limit() {
     play("T-25");
 }
@@ -180,4 +185,9 @@ fn t_42_context_idle_in_a_turn_left_over() {
 #[test]
 fn t_43_steer_into_an_idle_session_drop() {
     play("T-43");
+}
+
+#[test]
+fn t_44_context_full() {
+    play("T-44");
 }

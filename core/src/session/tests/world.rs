@@ -118,6 +118,8 @@ pub struct World {
     calls: BTreeMap<u64, u32>,
     /// Calls by their block in the open message.
     blocks: BTreeMap<u32, CallId>,
+    /// Requests of compactions.
+    summaries: Vec<RequestId>,
     /// The laws of the neutral stream, which hold whatever a test is about.
     laws: laws::Checker,
 }
@@ -141,6 +143,7 @@ impl World {
             step: 0,
             calls: BTreeMap::new(),
             blocks: BTreeMap::new(),
+            summaries: Vec::new(),
             laws: laws::Checker::new(laws::Scope::Session),
         };
         assert_eq!(world.drain(), ["Opened"]);
@@ -255,6 +258,19 @@ impl World {
         self.give(Input::Woken)
     }
 
+    /// The estimate passes the mark.
+    pub fn need_compact(&mut self) -> Vec<String> {
+        self.session.model.window = 100_000;
+        let raw = self.session.estimate.raw();
+        self.session.estimate.reported(Some(80_000), raw);
+        Vec::new()
+    }
+
+    /// Whether a request is a compaction's.
+    pub fn is_compaction(&self, request: u64) -> bool {
+        self.summaries.contains(&RequestId(request))
+    }
+
     /// All outputs as short words; deltas of one block are one.
     pub fn drain(&mut self) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
@@ -281,7 +297,13 @@ impl World {
                         self.reload = command;
                     }
                     let body = self.session.body(run, &effect);
-                    let word = effect_word(&effect, body);
+                    let mut word = effect_word(&effect, body);
+                    if let Effect::StartModel(request) = effect
+                        && words.last().is_some_and(|last| last.starts_with("KS"))
+                    {
+                        self.summaries.push(request);
+                        word.push_str(" compaction");
+                    }
                     Some(word)
                 }
             };
@@ -409,6 +431,11 @@ impl World {
                 };
                 format!("AC a{} {how}", ask.0)
             }
+            What::CompactionStarted { trigger, .. } => format!("KS {trigger:?}"),
+            What::CompactionEnded { result } => match result {
+                Ok(_) => "KE Done".into(),
+                Err(fault) => format!("KE {}", name_of(fault)),
+            },
             What::HookFailed { point, .. } => format!("HF {point:?}"),
             What::CompletionRefused { continuation, .. } => {
                 format!("CompletionRefused {}", continuation + 1)
@@ -503,6 +530,7 @@ fn end_word(end: &End) -> String {
         End::Finished { .. } => "Finished".into(),
         End::Truncated(_) => "Truncated".into(),
         End::BudgetExhausted(_) => "BudgetExhausted".into(),
+        End::Yielded { .. } => "Yielded".into(),
         End::Blocked(_) => "Blocked".into(),
         End::Failed(_) => "Failed".into(),
         End::Dropped(why) => format!("Dropped:{why:?}"),

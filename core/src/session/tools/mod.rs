@@ -266,6 +266,7 @@ impl Session {
             | Phase::Streaming(..)
             | Phase::Backoff(..)
             | Phase::Checking(..)
+            | Phase::Compacting(_)
             | Phase::Closed) => self.phase = other,
         }
     }
