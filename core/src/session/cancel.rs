@@ -92,8 +92,9 @@ impl Session {
                 self.cancel_compaction(command, QueueFate::Run);
             }
             CancelWhat::Everything if by_hand => {
-                self.cancel_compaction(command, QueueFate::Drop);
+                self.skip_compaction(Some(command));
                 self.drop_steers();
+                self.drop_pending(DropWhy::Cancelled, u64::MAX);
             }
             CancelWhat::Turn { queue } if can_stop => {
                 self.stop_turn(&Stopping::Cancel(why), *queue, Some(command))

@@ -189,7 +189,7 @@ impl Session {
             .saturating_sub(reserve.unwrap_or_else(default))
     }
 
-    fn mark(&self) -> u64 {
+    pub(super) fn mark(&self) -> u64 {
         let percent = u128::from(self.config.policy.compaction.at_percent);
         let mark = (u128::from(self.spendable()) * percent).div_ceil(100);
         u64::try_from(mark).unwrap_or(u64::MAX)

@@ -6,8 +6,8 @@ use super::world::{SECOND, World, config, hook, observer, prompt, rule, tool};
 use crate::session::{
     SessionConfig,
     config::{
-        AfterCompaction, ErrorPartial, Futile, LeftoverSteer, Parallel, RefuseAt, RuleBehaviour, StoreFailure, ToolEndOrder,
-        UnapprovedSource, WhenBusy,
+        AfterCompaction, ErrorPartial, Futile, LeftoverSteer, Parallel, RefuseAt, RuleBehaviour,
+        StoreFailure, ToolEndOrder, UnapprovedSource, WhenBusy,
     },
 };
 use crate::vocab::*;

@@ -1,6 +1,6 @@
 //! Plays the traces of the design's table: the very text of a row, `input → outputs; …`, is what is tested.
 //!
-//! Macros of the notation (RQ, Q, O, O2, N2, C, X, A) are written out here, in the words of
+//! Macros of the notation (RQ, Q, O, O2, N2, C, X, A), and M, K and V for compactions, are written out here, in the words of
 //! [`World::drain`](super::world::World::drain).
 
 use alloc::{
@@ -22,6 +22,20 @@ const TRACES: &str = include_str!("traces.txt");
 const A: &str = "@0 Prompt P1 → **O**; r1 Call writeask#n1 → MS, D call c1; \
     r1 Finish, End → **C**, TB c1, AQ a1 c1";
 
+/// A compaction by hand is under way.
+const M: &str = "@0 Prompt P1 → **O**; \
+    r1 Finish, End → MS, **C**, SE 1, TE t1 Finished, PE P1 Finished, Settled; \
+    @1 Compact → RP Done, KS Manual, !StartModel r2 compaction";
+
+/// A compaction at a boundary is under way.
+const K: &str = "@0 Prompt P1 → **O**; r1 Call read#n1 → MS, D call c1; \
+    r1 Finish, End → **C**, TB c1, !RunTool c1; @1 NeedCompact → –; \
+    Tool c1 ok → TF c1 ok, SE 1, KS Auto, !StartModel r2 compaction";
+
+/// A compaction before an attempt is under way.
+const V: &str = "@0 Prompt P1 → **O**; \
+    r1 Failed ContextFull → RE r1 Failed, KS Overflow, !StartModel r2 compaction";
+
 /// Plays the trace of an id.
 pub fn play(id: &str) {
     let row = TRACES.lines().find(|line| line.starts_with(id));
@@ -36,7 +50,12 @@ pub fn play_row(row: &str) -> Result<(), String> {
     let [id, about, trace] = cells.as_slice() else {
         panic!("not a row: {row}")
     };
-    let trace = trace.replace("**A**", A);
+    let macros = [("**A**", A), ("**M**", M), ("**K**", K), ("**V**", V)];
+    let trace = macros
+        .iter()
+        .fold(trace.to_string(), |trace, (name, text)| {
+            trace.replace(name, text)
+        });
     let mut world = World::new(policy(about));
     for part in trace.split("; ") {
         let (input, outputs) = part

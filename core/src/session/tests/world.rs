@@ -262,7 +262,8 @@ impl World {
     pub fn need_compact(&mut self) -> Vec<String> {
         self.session.model.window = 100_000;
         let raw = self.session.estimate.raw();
-        self.session.estimate.reported(Some(80_000), raw);
+        let mark = self.session.mark();
+        self.session.estimate.reported(Some(mark), raw);
         Vec::new()
     }
 
