@@ -83,6 +83,7 @@ watched! {
     s_46_after_a_wake_the_deadline_is_later "L4" RETRIES,
     s_50_a_cancel_waits_for_one_write_at_most "S-50" CANCELS,
     s_55_a_close_closes "S-55" CLOSES,
+    s_59_nothing_is_parted_by_a_compaction "S-59" COMPACTIONS,
     s_65_an_event_stands_before_its_effect "S-65" ALL,
     no_phase_waits_for_nothing "dead-lock" ALL,
     every_live_effect_has_a_body "has no body" ALL,
@@ -121,11 +122,15 @@ proptest! {
     fn s_14_after_a_turn_no_prompt_is_busy_because_of_it(story in stories(Mix::QUEUES, 50)) {
         let world = tell(&story);
         let mut open = false;
+        // Outside any turn, and keeps the session busy too.
+        let mut by_hand = false;
         for what in whats(&world) {
             match what {
                 What::TurnStarted { .. } => open = true,
                 What::TurnEnded { .. } => open = false,
-                What::Replied { reply: Err(Refusal::Busy), .. } => hold!(world, open, "busy, and no turn is open"),
+                What::CompactionStarted { trigger, .. } => by_hand = *trigger == Trigger::Manual,
+                What::CompactionEnded { .. } => by_hand = false,
+                What::Replied { reply: Err(Refusal::Busy), .. } => hold!(world, open || by_hand, "busy, and no turn is open"),
                 _ => {}
             }
         }
@@ -256,7 +261,9 @@ proptest! {
         let script: Vec<_> = story.script.into_iter().filter(|action| !matches!(action, Action::Close(_))).collect();
         for action in &script {
             turnwire_proptests::script::act(&mut world, action);
-            let idle = world.mirror.turn().is_none() && world.mirror.questions().is_empty();
+            let idle = world.mirror.turn().is_none()
+                && world.mirror.questions().is_empty()
+                && world.mirror.compacting().is_none();
             let due = world.agent.poll_timeout();
             hold!(world, !idle || due.is_none(), "idle, and due {:?}", due);
         }
@@ -301,6 +308,37 @@ proptest! {
             _ => None,
         });
         hold!(world, end.as_ref().is_some_and(End::is_finished), "{:?}", end);
+    }
+
+    /// By hand between two turns, at a boundary between two steps, or behind an attempt that was too full; and
+    /// after one that was cancelled or failed none is tried at a boundary of the same turn.
+    #[test]
+    fn s_59_a_compaction_has_its_place(story in stories(Mix::COMPACTIONS, 60)) {
+        let world = tell(&story);
+        let (mut turn, mut step, mut full, mut given_up) = (false, false, false, false);
+        for what in whats(&world) {
+            match what {
+                What::TurnStarted { .. } => (turn, given_up) = (true, false),
+                What::TurnEnded { .. } => turn = false,
+                What::StepStarted { .. } => step = true,
+                What::StepEnded { .. } => step = false,
+                What::RequestEnded { outcome, .. } => {
+                    full = matches!(outcome, RequestOutcome::Failed(why) if why.kind == FailureKind::ContextFull);
+                }
+                What::CompactionStarted { trigger, .. } => match trigger {
+                    Trigger::Manual => hold!(world, !turn, "by hand, in a turn"),
+                    Trigger::Auto => hold!(world, turn && !step && !given_up, "not at a boundary, or again"),
+                    Trigger::Overflow => {
+                        hold!(world, step && full, "nothing was too full");
+                        full = false;
+                    }
+                },
+                What::CompactionEnded { result } => given_up |= result.is_err(),
+                _ => {}
+            }
+        }
+        let tail = world.mirror.history().iter().skip(1);
+        hold!(world, tail.clone().all(|message| message.role != Role::Summary), "a summary of what is kept");
     }
 
     #[test]
@@ -349,6 +387,7 @@ fn stories_reach_every_corner() {
         Mix::CANCELS,
         Mix::CLOSES,
         Mix::HOOKS,
+        Mix::COMPACTIONS,
     ];
     for (n, mix) in mixes.into_iter().enumerate() {
         for _ in 0..120 {
@@ -449,6 +488,15 @@ fn stories_reach_every_corner() {
         "question timed out",
         "question answered by hook",
         "question cancelled",
+        "compacted by hand",
+        "compacted at a boundary",
+        "compacted on overflow",
+        "a summary and a kept part",
+        "a summary alone",
+        "compaction cancelled",
+        "compaction failed",
+        "nothing to compact",
+        "end yielded",
     ];
     let missing: Vec<_> = events
         .iter()
@@ -463,6 +511,8 @@ fn stories_reach_every_corner() {
         "backoff",
         "tools",
         "asking",
+        "compacting",
+        "compacting by hand",
     ];
     let missing: Vec<_> = phases
         .iter()
@@ -472,8 +522,12 @@ fn stories_reach_every_corner() {
 }
 
 fn phase(world: &World<Session>) -> Option<&'static str> {
-    let turn = world.mirror.turn()?;
-    Some(if turn.message.is_some() {
+    let Some(turn) = world.mirror.turn() else {
+        return world.mirror.compacting().map(|_| "compacting by hand");
+    };
+    Some(if world.mirror.compacting().is_some() {
+        "compacting"
+    } else if turn.message.is_some() {
         "streaming"
     } else if turn.request.is_some() {
         "requesting"
@@ -500,6 +554,7 @@ fn corners(said: &Said) -> Vec<(&'static str, bool)> {
             ("end dropped", matches!(end, End::Dropped(_))),
             ("end withdrawn", *end == End::Withdrawn),
             ("end local", *end == End::Local),
+            ("end yielded", matches!(end, End::Yielded { .. })),
             (
                 "preempted",
                 matches!(end, End::Cancelled(CancelWhy::Preempted(_))),
@@ -514,6 +569,33 @@ fn corners(said: &Said) -> Vec<(&'static str, bool)> {
             ("invalid", *outcome == ToolOutcome::Invalid),
             ("not found", *outcome == ToolOutcome::NotFound),
             ("ended the turn", *outcome == ToolOutcome::EndedTurn),
+        ],
+        Some(What::CompactionStarted { trigger, .. }) => vec![
+            ("compacted by hand", *trigger == Trigger::Manual),
+            ("compacted at a boundary", *trigger == Trigger::Auto),
+            ("compacted on overflow", *trigger == Trigger::Overflow),
+        ],
+        Some(What::CompactionEnded { result }) => vec![
+            (
+                "a summary and a kept part",
+                matches!(result, Ok(done) if done.keep_from.is_some()),
+            ),
+            (
+                "a summary alone",
+                matches!(result, Ok(done) if done.keep_from.is_none()),
+            ),
+            (
+                "compaction cancelled",
+                matches!(result, Err(CompactionFault::Cancelled)),
+            ),
+            (
+                "compaction failed",
+                matches!(result, Err(CompactionFault::Failed(_))),
+            ),
+            (
+                "nothing to compact",
+                matches!(result, Err(CompactionFault::Nothing(_))),
+            ),
         ],
         Some(What::RetryEnded { ok, .. }) => vec![("retry won", *ok), ("retry lost", !ok)],
         Some(What::MessageEnded { kept, .. }) => vec![("void message", !kept)],

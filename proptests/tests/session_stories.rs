@@ -65,6 +65,11 @@ proptest! {
     }
 
     #[test]
+    fn stories_of_compactions(story in stories(Mix::COMPACTIONS, 60)) {
+        check(&story)?;
+    }
+
+    #[test]
     fn stories_of_closes(story in stories(Mix::CLOSES, 40)) {
         check(&story)?;
     }

@@ -34,6 +34,8 @@ pub struct Mix {
     pub time: u32,
     /// Crashes.
     pub faults: u32,
+    /// Compactions by hand.
+    pub compactions: u32,
 }
 
 impl Mix {
@@ -52,6 +54,7 @@ impl Mix {
         late: 6,
         time: 10,
         faults: 1,
+        compactions: 1,
     };
 
     /// Requests that fail and are tried again.
@@ -106,6 +109,18 @@ impl Mix {
         cancels: 20,
         late: 12,
         replies: 4,
+        ..Mix::ALL
+    };
+
+    /// Histories that grow, and are summarised.
+    pub const COMPACTIONS: Mix = Mix {
+        compactions: 8,
+        answers: 40,
+        tools: 40,
+        settlements: 20,
+        pieces: 20,
+        closes: 0,
+        faults: 1,
         ..Mix::ALL
     };
 
@@ -183,6 +198,7 @@ fn action(mix: Mix) -> impl Strategy<Value = Action> {
         (mix.late, late.boxed()),
         (mix.time, time.boxed()),
         (mix.faults, Just(Action::Fault).boxed()),
+        (mix.compactions, Just(Action::Compact).boxed()),
     ];
     // A kind that never comes has no weight.
     Union::new_weighted(all.into_iter().filter(|(weight, _)| *weight > 0).collect())
@@ -240,6 +256,8 @@ fn setting() -> impl Strategy<Value = Setting> {
         Just(Setting::FollowUpDrain(Drain::All)),
         Just(Setting::AutoRetry(false)),
         Just(Setting::AutoRetry(true)),
+        Just(Setting::AutoCompact(false)),
+        Just(Setting::AutoCompact(true)),
         Just(Setting::Name(Text::from("name"))),
     ]
 }

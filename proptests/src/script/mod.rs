@@ -34,6 +34,8 @@ pub enum Action {
     LateReply(u8),
     /// The host changes a setting.
     Set(Setting),
+    /// The host asks for a compaction.
+    Compact,
     /// The host sends another command.
     Other(u8),
     /// The host closes.

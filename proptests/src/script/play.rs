@@ -70,6 +70,10 @@ pub fn act<A: Agent>(world: &mut World<A>, action: &Action) {
         Action::Set(setting) => {
             world.command(Command::Set(setting.clone()));
         }
+        Action::Compact => {
+            let instructions = Some(Text::from("briefly"));
+            world.command(Command::Compact { instructions });
+        }
         Action::Other(pick) => other(world, *pick),
         Action::Close(drain) => {
             world.command(Command::Close { drain: *drain });

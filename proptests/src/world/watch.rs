@@ -216,6 +216,23 @@ impl<A: Agent> World<A> {
             .work
             .iter()
             .any(|(id, work)| matches!(id, EffectId::Write(_)) && !work.stopped);
+        // A compaction that was hit is over too, and what it held up goes on.
+        let hit = matches!(
+            reply,
+            Some(Answer::Cancelling {
+                hit: Hit::Compaction,
+                ..
+            })
+        );
+        let ended = self
+            .said
+            .iter()
+            .skip(from)
+            .any(|said| matches!(said.what(), Some(What::CompactionEnded { .. })));
+        if hit && !ended {
+            self.faults
+                .push(format!("S-50: {call:?} did not end the compaction"));
+        }
         if still && !writes {
             self.faults
                 .push(format!("S-50: {call:?} did not end its turn"));
@@ -254,12 +271,14 @@ impl<A: Agent> World<A> {
                             .err()
                             .map(|why| format!("S-31: {why}")),
                     );
-                    let (sent, folded) = (shape(request.messages), shape(self.mirror.history()));
-                    if sent != folded {
-                        faults.push(format!(
-                            "S-31: the request holds {sent:?}, the mirror {folded:?}"
-                        ));
-                    }
+                    let folded = self.mirror.history();
+                    // At most one request is live (S-26): this one is the compaction's.
+                    let fits = if self.mirror.compacting().is_some() {
+                        compaction_fits(&request, folded)
+                    } else {
+                        request_fits(&request, folded)
+                    };
+                    faults.extend(fits.err());
                 }
                 Some(_) => {}
             }
@@ -315,6 +334,43 @@ pub fn pairing(messages: &[Arc<Message>]) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!("no results of {wanted:?}"))
+    }
+}
+
+/// A step's request holds the history, whole.
+fn request_fits(request: &ModelRequest<'_>, folded: &[Arc<Message>]) -> Result<(), String> {
+    let (sent, folded) = (shape(request.messages), shape(folded));
+    if sent == folded {
+        Ok(())
+    } else {
+        Err(format!(
+            "S-31: the request holds {sent:?}, the mirror {folded:?}"
+        ))
+    }
+}
+
+/// S-59: a compaction's request is the beginning of the history, cut where no batch is open, and an instruction.
+fn compaction_fits(request: &ModelRequest<'_>, folded: &[Arc<Message>]) -> Result<(), String> {
+    if !request.tools.is_empty() {
+        return Err("S-59: a summary is asked for with tools".to_owned());
+    }
+    pairing(folded).map_err(|why| format!("S-59: compacted inside a batch: {why}"))?;
+    let folded = shape(folded);
+    match shape(request.messages).split_last() {
+        Some(((role, calls, _), cut))
+            if role == "User" && calls.is_empty() && folded.starts_with(cut) =>
+        {
+            let kept = folded.get(cut.len());
+            match kept {
+                Some((role, calls, _)) if role != "User" && calls.is_empty() => {
+                    Err(format!("S-59: what is kept begins at {kept:?}"))
+                }
+                Some(_) | None => Ok(()),
+            }
+        }
+        sent => Err(format!(
+            "S-59: the summary is asked for of {sent:?}, the history is {folded:?}"
+        )),
     }
 }
 

@@ -6,8 +6,9 @@ use turnwire::{
     session::{
         Session, SessionConfig,
         config::{
-            Budgets, ErrorPartial, Gates, LeftoverSteer, Limits, LocalHook, ModelConfig, Parallel,
-            Policy, Retry, Rule, RuleBehaviour, StoreFailure, Timeouts, ToolEndOrder,
+            AfterCompaction, Budgets, Compaction, ErrorPartial, Futile, Gates, LeftoverSteer,
+            Limits, LocalHook, ModelConfig, Parallel, Policy, RefuseAt, Retry, Rule, RuleBehaviour,
+            StoreFailure, Timeouts, ToolEndOrder, WhenBusy,
         },
     },
     vocab::{laws::Scope, *},
@@ -151,10 +152,12 @@ pub fn configs() -> impl Strategy<Value = SessionConfig> {
         timeouts(),
         option::of(1u32..4),
         any::<u8>(),
+        windows(),
     )
         .prop_map(
-            |(policy, approvals, hooks, limits, timeouts, steps, seed)| {
+            |(policy, approvals, hooks, limits, timeouts, steps, seed, window)| {
                 let mut config = plain();
+                config.model.window = window;
                 config.seed = [seed; 32];
                 config.settings.approvals = approvals;
                 config.policy = policy;
@@ -184,6 +187,41 @@ pub fn plain() -> SessionConfig {
         rule(RuleBehaviour::Ask, Tool::Asked),
     ];
     config
+}
+
+/// The tools alone take 78 tokens; some windows have hardly room for more.
+fn windows() -> impl Strategy<Value = u64> {
+    prop_oneof![2 => Just(0), 1 => 90u64..160, 2 => 160u64..400]
+}
+
+fn compactions() -> impl Strategy<Value = (Compaction, RefuseAt)> {
+    let reserve = prop_oneof![4 => Just(Some(0)), 1 => Just(Some(30)), 1 => Just(None)];
+    let refuse_at =
+        prop_oneof![2 => Just(RefuseAt::OutputFits), 1 => (60u8..120).prop_map(RefuseAt::Percent)];
+    (20u8..100, reserve, any::<[bool; 3]>(), refuse_at).prop_map(
+        |(at_percent, reserve, flags, refuse_at)| {
+            let compaction = Compaction {
+                at_percent,
+                reserve,
+                futile: if flags[0] {
+                    Futile::AtMark
+                } else {
+                    Futile::AtWindow
+                },
+                when_busy: if flags[1] {
+                    WhenBusy::Refuse
+                } else {
+                    WhenBusy::Queue
+                },
+                after: if flags[2] {
+                    AfterCompaction::GoOn
+                } else {
+                    AfterCompaction::Yield
+                },
+            };
+            (compaction, refuse_at)
+        },
+    )
 }
 
 fn modes() -> impl Strategy<Value = ApprovalMode> {
@@ -218,9 +256,20 @@ fn policies() -> impl Strategy<Value = Policy> {
         option::of(0u32..3),
         1u32..5,
         0u8..50,
+        compactions(),
     )
         .prop_map(
-            |((f, gates), parallel, asks_at_once, max_refusals, attempts, jitter_percent)| Policy {
+            |(
+                (f, gates),
+                parallel,
+                asks_at_once,
+                max_refusals,
+                attempts,
+                jitter_percent,
+                (compaction, refuse_at),
+            )| Policy {
+                compaction,
+                refuse_at,
                 leftover_steer: if f[0] {
                     LeftoverSteer::Keep
                 } else {

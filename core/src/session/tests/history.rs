@@ -16,7 +16,7 @@ use crate::session::SessionConfig;
 use crate::vocab::*;
 
 /// Does what the inputs say, one after the other.
-fn play(world: &mut World, inputs: &[&str]) -> Vec<String> {
+pub fn play(world: &mut World, inputs: &[&str]) -> Vec<String> {
     inputs.iter().flat_map(|input| act(world, input)).collect()
 }
 
@@ -27,7 +27,7 @@ fn world(about: &str, inputs: &[&str]) -> World {
 }
 
 /// The messages of a history, in words: role, calls, and text.
-fn words(messages: &[Arc<Message>]) -> Vec<String> {
+pub fn words(messages: &[Arc<Message>]) -> Vec<String> {
     let word = |message: &Arc<Message>| {
         let calls: String = message
             .calls()
@@ -45,7 +45,7 @@ fn words(messages: &[Arc<Message>]) -> Vec<String> {
 }
 
 /// The messages of a live request.
-fn sent(world: &World, request: u64) -> Vec<String> {
+pub fn sent(world: &World, request: u64) -> Vec<String> {
     let effect = Effect::StartModel(RequestId(request));
     match world.session.body(RunId::MAIN, &effect) {
         Some(EffectBody::Model(request)) => words(request.messages),
