@@ -53,15 +53,15 @@ use config::ModelConfig;
 use effects::{Effects, State};
 use estimate::Estimate;
 use ids::{Ids, Random};
-use phase::{Gate, Phase, Save};
+use phase::{Gate, Phase, Save, Sent};
 use queue::{out::Out, prompts::Prompts};
 use timers::{First, Name, Timer};
 
 use crate::vocab::{
     Agent, AskId, Block, CallId, CommandId, Due, Effect, EffectBody, Failure, FailureKind, HookId,
     HookSpec, Input, Level, Message, MessageId, Misuse, ModelRef, ModelRequest, Now, Origin,
-    Output, PromptId, Role, RunId, SessionInfo, Signal, Text, ToolInput, ToolSpec, ToolUpdate,
-    What, WriteBody, WriteId,
+    Output, PromptId, RequestId, Role, RunId, SessionInfo, Signal, Text, ToolInput, ToolSpec,
+    ToolUpdate, What, WriteBody, WriteId,
 };
 
 /// Marks the hook timer of a question to the host, so that its number isn't taken for a hook's.
@@ -403,6 +403,16 @@ impl Session {
         })
     }
 
+    /// What a live request is made of.
+    fn sent(&self, request: RequestId) -> Option<(&Sent, &[Arc<Message>])> {
+        if let Phase::Compacting(open) = &self.phase {
+            return (open.request == request).then_some((&open.sent, &open.messages));
+        }
+        let attempt = self.phase.attempt().filter(|one| one.request == request)?;
+        let messages = self.history.get(..attempt.sent.messages)?;
+        Some((&attempt.sent, messages))
+    }
+
     fn call_body(&self, call: CallId) -> Option<EffectBody<'_>> {
         let tool = self.phase.batch()?.get(call)?;
         match &tool.input {
@@ -479,15 +489,7 @@ impl Agent for Session {
         }
         match effect {
             Effect::StartModel(request) => {
-                let (sent, messages) = match &self.phase {
-                    Phase::Compacting(open) if open.request == *request => {
-                        (&open.sent, open.messages.as_slice())
-                    }
-                    phase => {
-                        let attempt = phase.attempt().filter(|one| one.request == *request)?;
-                        (&attempt.sent, self.history.get(..attempt.sent.messages)?)
-                    }
-                };
+                let (sent, messages) = self.sent(*request)?;
                 Some(EffectBody::Model(ModelRequest {
                     model: &sent.model.model,
                     system: self.config.system.as_deref(),

@@ -363,6 +363,17 @@ impl Duo {
         });
     }
 
+    /// A command of the embedder's own, past the Server.
+    pub fn command(&mut self, id: u64, command: Command) {
+        let id = CommandId(1 << 60 | id);
+        let call = Call { id, command };
+        self.checker.command(&call);
+        self.session
+            .handle(Input::Call(call), self.now)
+            .expect("a command is taken");
+        self.drain();
+    }
+
     /// The last request's answer begins.
     pub fn head(&mut self, status: u16, retry_after: Option<&str>) {
         let now = self.now;

@@ -303,7 +303,6 @@ fn policies() -> impl Strategy<Value = Policy> {
                 } else {
                     StoreFailure::GoOn
                 },
-                ..Policy::default()
             },
         )
 }
