@@ -14,8 +14,7 @@ use super::{
 use crate::session::config::{AfterCompaction, Futile, WhenBusy};
 use crate::vocab::{
     Answer, Block, CommandId, Compacted, CompactionFault, Effect, End, Failure, FailureKind,
-    Message, MessageId, ModelChunk, Origin, QueueFate, Refusal, RequestId, Role, Text, Trigger,
-    Usage, What,
+    Message, ModelChunk, Origin, QueueFate, Refusal, RequestId, Role, Text, Trigger, Usage, What,
 };
 
 /// What is left free beside the largest output.
@@ -438,17 +437,7 @@ impl Session {
             turn.added
                 .extend(old.iter().skip(turn.history_from).cloned());
         }
-        // The id under which a mirror keeps it too: the event names none.
-        let summary = Arc::new(Message {
-            id: MessageId::MADE_SUMMARY,
-            role: Role::Summary,
-            content: Vec::from([Arc::new(Block::Text(text.clone()))]),
-            origin: Origin::Harness,
-            prompt: None,
-            about: None,
-            at_ms: self.now.unix_ms,
-            details: None,
-        });
+        let summary = self.own_message(Role::Summary, Origin::Harness, &text, None);
         self.estimate.forget_messages();
         self.remember(summary.clone());
         let mut keep_from = None;
