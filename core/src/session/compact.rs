@@ -11,10 +11,12 @@ use super::{
     phase::{Phase, Sent, Tried, Turn},
     retry::{account, no_completion},
 };
+use crate::json::{Members, ScanRules, scan};
 use crate::session::config::{AfterCompaction, Futile, WhenBusy};
 use crate::vocab::{
     Answer, Block, CommandId, Compacted, CompactionFault, Effect, End, Failure, FailureKind,
-    Message, ModelChunk, Origin, QueueFate, Refusal, RequestId, Role, Text, Trigger, Usage, What,
+    Message, MessageId, ModelChunk, Origin, QueueFate, RawJson, Refusal, RequestId, Role, Text,
+    Trigger, Usage, What,
 };
 
 /// What is left free beside the largest output.
@@ -437,13 +439,15 @@ impl Session {
             turn.added
                 .extend(old.iter().skip(turn.history_from).cloned());
         }
-        let summary = self.own_message(Role::Summary, Origin::Harness, &text, None);
+        let keep_from = old.get(cut).map(|message| message.id);
+        let mut summary = self.own_message(Role::Summary, Origin::Harness, &text, None);
+        if let Some(summary) = Arc::get_mut(&mut summary) {
+            summary.details = Some(details(keep_from));
+        }
         self.estimate.forget_messages();
         self.remember(summary.clone());
-        let mut keep_from = None;
         for (at, message) in old.into_iter().enumerate() {
             if at >= cut {
-                keep_from = keep_from.or(Some(message.id));
                 self.remember(message);
                 continue;
             }
@@ -460,6 +464,8 @@ impl Session {
         if let Some(turn) = open.then.turn_mut() {
             turn.added.push(summary);
             turn.history_from = self.history.len();
+        } else {
+            self.unsaved_summary = Some(summary);
         }
         self.compacted_to = span.1;
         Compacted {
@@ -548,4 +554,35 @@ impl Session {
         }
         true
     }
+}
+
+/// What a summary remembers for a history that is written down message by message: the oldest message that it doesn't
+/// stand for, of those before it.
+fn details(keep_from: Option<MessageId>) -> RawJson {
+    let id = keep_from.map_or_else(|| "null".into(), |id| format!("{}", id.0));
+    RawJson(format!("{{\"keep_from\":{id}}}").into())
+}
+
+/// Where what the summary at a place kept begins; `None` if the history doesn't say.
+fn kept_before(history: &[Arc<Message>], at: usize) -> Option<usize> {
+    let summary = history.get(at).filter(|one| one.role == Role::Summary)?;
+    let mut members = Members::default();
+    let details = summary.details.as_ref()?.0.as_bytes();
+    let details = scan(details, &ScanRules::LENIENT, &mut members).ok()?;
+    match details.get("keep_from")?.decode::<Option<u64>>().ok()? {
+        None => Some(at),
+        Some(id) => history.iter().take(at).position(|one| one.id.0 == id),
+    }
+}
+
+/// A history that was written down as it went: its last summary takes the place of what it stands for.
+pub(super) fn shortened(mut history: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
+    let last = (0..history.len())
+        .rev()
+        .find_map(|at| Some((at, kept_before(&history, at)?)));
+    if let Some((at, kept)) = last {
+        let summary = history.remove(at);
+        history.splice(..kept, [summary]);
+    }
+    history
 }

@@ -95,6 +95,8 @@ pub struct Session {
     reloading: Option<CommandId>,
     /// A compaction by hand that waits for the turn's end.
     compact_queued: Option<compact::Queued>,
+    /// The summary of a compaction by hand, until a turn takes it to its write.
+    unsaved_summary: Option<Arc<Message>>,
     /// How many messages summaries stand for, counted from the session's first one.
     compacted_to: u64,
     history: Vec<Arc<Message>>,
@@ -118,10 +120,11 @@ impl Session {
     /// A session, with `Opened` queued.
     ///
     /// `info` tells its name, place and history; its model, settings and tools are those of the configuration. The
-    /// history is what an earlier session of the same name remembered; a call in it without a result is given one
-    /// that says so (S-31).
+    /// history is what an earlier session of the same name remembered, or all that its turns wrote: the last summary
+    /// of a compaction takes the place of what it stands for, and a call without a result is given one that says so
+    /// (S-31).
     pub fn new(config: SessionConfig, mut info: Box<SessionInfo>, now: Now) -> Session {
-        let history = paired(core::mem::take(&mut info.history));
+        let history = paired(compact::shortened(core::mem::take(&mut info.history)));
         info.settings = Box::new(config.settings.clone());
         info.model = ModelRef {
             provider: config.model.provider.clone(),
@@ -157,6 +160,7 @@ impl Session {
             owed: VecDeque::new(),
             reloading: None,
             compact_queued: None,
+            unsaved_summary: None,
             compacted_to: 0,
             history: Vec::new(),
             estimate: Estimate::default(),

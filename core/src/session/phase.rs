@@ -136,7 +136,8 @@ pub(super) struct Turn {
     pub denials: Vec<CallId>,
     /// Bad inputs of capture tools so far.
     pub bad_captures: u32,
-    /// What the turn added to the history up to its last compaction, and that one's summary.
+    /// What the turn added to the history up to its last compaction, and that one's summary; before that the summary
+    /// of a compaction by hand that no write has held yet.
     pub added: Vec<Arc<Message>>,
     /// Where in the history the turn began, or its last compaction ended.
     pub history_from: usize,

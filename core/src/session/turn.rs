@@ -39,7 +39,7 @@ impl Session {
             by_model: Vec::new(),
             denials: Vec::new(),
             bad_captures: 0,
-            added: Vec::new(),
+            added: self.unsaved_summary.take().into_iter().collect(),
             history_from: self.history.len(),
             compaction_failed: false,
             answer: None,

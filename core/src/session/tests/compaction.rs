@@ -295,6 +295,91 @@ fn tw_08_a_turn_is_stored_whole_though_it_was_summarised() {
     assert_eq!(words(stored), wanted);
 }
 
+/// Everything that the turns of a world have written, in order.
+fn written(inputs: &[&str], loaded: Box<SessionInfo>) -> (World, Vec<Arc<Message>>) {
+    let mut all = loaded.history.clone();
+    let mut world = World::with_info(policy("(gate_end=1)"), loaded);
+    let mut writes = 0;
+    for input in inputs {
+        act(&mut world, input);
+        let effect = Effect::Store(WriteId(writes + 1));
+        if let Some(EffectBody::Write(WriteBody::Turn(stored))) =
+            world.session.body(RunId::MAIN, &effect)
+        {
+            all.extend_from_slice(stored);
+            writes += 1;
+            world.store(writes, true);
+        }
+    }
+    (world, all)
+}
+
+#[test]
+fn tw_08_what_turns_wrote_makes_the_same_history_again() {
+    let long = "x".repeat(400);
+    let by_hand = [
+        "Compact",
+        "r1 End",
+        "Prompt P1",
+        "r2 Text so",
+        "r2 Finish, End",
+    ];
+    let twice = [
+        "Compact",
+        "r1 End",
+        "Compact",
+        "r2 End",
+        "Prompt P1",
+        "r3 Text so",
+        "r3 Finish, End",
+    ];
+    let in_a_turn = [
+        "Prompt P1",
+        "r1 Call read#n9",
+        "r1 Finish, End",
+        "NeedCompact",
+        "Tool c2 ok",
+        "r2 End",
+        "r3 Text so",
+        "r3 Finish, End",
+        "Prompt P2",
+        "r4 Text on",
+        "r4 Finish, End",
+    ];
+    for inputs in [&by_hand[..], &twice, &in_a_turn] {
+        let (world, all) = written(inputs, loaded(&long));
+        let history = words(world.session.history());
+        assert_eq!(history[0], "Summary: s");
+        assert!(all.len() > history.len());
+        let mut again = info();
+        again.history = all;
+        let again = World::with_info(policy(""), again);
+        assert_eq!(words(again.session.history()), history, "{inputs:?}");
+    }
+}
+
+#[test]
+fn a_summary_that_does_not_say_what_it_kept_stays_in_its_place() {
+    for details in [
+        None,
+        Some("{}"),
+        Some("[]"),
+        Some("{\"keep_from\":9}"),
+        Some("{\"keep_from\":\"x\"}"),
+    ] {
+        let mut info = info();
+        let mut summary = Message::clone(&said(2, Role::Summary, "so far"));
+        summary.details = details.map(|text| RawJson(text.into()));
+        info.history = vec![said(1, Role::User, "hello"), Arc::new(summary)];
+        let world = World::with_info(policy(""), info);
+        assert_eq!(
+            words(world.session.history()),
+            ["User: hello", "Summary: so far"],
+            "{details:?}"
+        );
+    }
+}
+
 #[test]
 fn a_turn_reports_what_its_compactions_used() {
     let mut seen = seen("", info());
