@@ -1,12 +1,12 @@
 //! Commands: each is answered exactly once (S-05), in every phase.
 
-use alloc::{boxed::Box, format, sync::Arc, vec::Vec};
+use alloc::{boxed::Box, format, vec::Vec};
 
 use super::{Session, cancel::Stopping, phase::Phase, queue::prompts::Waiting};
 use crate::vocab::{
     Admitted, Answer, ApprovalMode, Block, Call, CancelWhy, Cause, Command, CommandId, Deliver,
-    DropWhy, Effect, End, GoalCommand, IdleSteer, JobCommand, JobStop, Lane, Message, MessageId,
-    Offer, Prompt, PromptId, QueueFate, Rank, Refusal, Role, Setting, Text, What, WriteId,
+    DropWhy, Effect, End, GoalCommand, IdleSteer, JobCommand, JobStop, Lane, Offer, Prompt,
+    PromptId, QueueFate, Rank, Refusal, Setting, Text, What, WriteId,
 };
 
 /// A command whose reply comes later.
@@ -452,45 +452,6 @@ impl Session {
                 self.offered_hooks = hooks;
             }
             Offer::Uris(_) => self.refuse(command, Refusal::Unsupported("host URIs")),
-        }
-    }
-
-    /// History from the host: appended, nothing runs. Calls and results can't be recalled one without the other, and
-    /// their ids aren't ours: messages that hold some are refused.
-    fn recall(&mut self, command: CommandId, messages: Vec<Arc<Message>>) {
-        if !self.closing.is_open() {
-            return self.refuse(command, Refusal::Closing);
-        }
-        if !matches!(self.phase, Phase::Idle) {
-            return self.refuse(command, Refusal::Busy);
-        }
-        let calls = |message: &Arc<Message>| {
-            matches!(message.role, Role::Tool { .. })
-                || message.content.iter().any(|block| {
-                    matches!(**block, Block::ToolUse { .. } | Block::ToolResult { .. })
-                })
-        };
-        if messages.iter().any(calls) {
-            return self.refuse(
-                command,
-                Refusal::Invalid("messages with tool calls can't be recalled".into()),
-            );
-        }
-        let bytes = messages
-            .iter()
-            .map(|message| message.bytes())
-            .fold(0, usize::saturating_add);
-        if bytes > self.config.limits.queued_bytes {
-            return self.refuse(command, Refusal::TooLarge);
-        }
-        self.answer(command, Answer::Done);
-        for message in messages {
-            let message = Arc::new(Message {
-                id: MessageId(self.ids.message()),
-                ..Message::clone(&message)
-            });
-            self.say(What::Message(message.clone()));
-            self.remember(message);
         }
     }
 

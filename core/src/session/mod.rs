@@ -28,6 +28,7 @@ mod hooks;
 mod ids;
 mod phase;
 mod queue;
+mod recall;
 mod retry;
 mod stream;
 #[cfg(test)]

@@ -177,7 +177,7 @@ impl Session {
 
     /// The provider's id for a call, or one of our own where it is missing or was used before in this session: what
     /// goes back to the provider pairs each call with its own result.
-    fn fresh_provider_id(&mut self, call: CallId, id: Option<&str>) -> Text {
+    pub(super) fn fresh_provider_id(&mut self, call: CallId, id: Option<&str>) -> Text {
         let given = id
             .filter(|id| !id.is_empty() && !self.provider_ids.contains(*id))
             .map(Text::from);

@@ -1,5 +1,7 @@
 //! Letting things happen.
 
+use std::sync::Arc;
+
 use turnwire::vocab::{laws::EffectId, *};
 
 use super::*;
@@ -277,6 +279,39 @@ fn judge(how: Judging) -> Result<HookReply, Text> {
     })
 }
 
+/// A reply with a call of the host's, and its result.
+fn batch() -> Vec<Arc<Message>> {
+    let call = CallId(1);
+    let name = Text::from("read");
+    let message = |role, block| {
+        Arc::new(Message {
+            id: MessageId(1),
+            role,
+            content: vec![Arc::new(block)],
+            origin: Origin::History,
+            prompt: None,
+            about: None,
+            at_ms: 0,
+            details: None,
+        })
+    };
+    let tool = Role::Tool {
+        call,
+        name: name.clone(),
+        error: false,
+    };
+    let reply = Block::ToolUse {
+        call,
+        provider_id: Some(Text::from("n1")),
+        name,
+        input: ToolInput::Object(RawJson(Text::from("{}"))),
+    };
+    vec![
+        message(Role::Assistant, reply),
+        message(tool, Block::Text(Text::from("recalled"))),
+    ]
+}
+
 fn other<A: Agent>(world: &mut World<A>, pick: u8) {
     let points = [
         HookPoint::PreTool,
@@ -300,6 +335,7 @@ fn other<A: Agent>(world: &mut World<A>, pick: u8) {
         Command::Goal(GoalCommand::Get),
         Command::Job(JobCommand::Snapshot),
         Command::Recall(vec![]),
+        Command::Recall(batch()),
         Command::Session(SessionCommand::Fork(None)),
         Command::Rewind {
             to: RewindTo::Checkpoint(CheckpointId(1)),

@@ -551,6 +551,13 @@ fn other_command(words: &[&str]) -> Command {
         },
         ["Offer", "Uris"] => Command::Offer(Offer::Uris(Vec::new())),
         ["Recall"] => Command::Recall(Vec::from([message("before", Role::User)])),
+        ["Recall", "batch"] => Command::Recall(batch().to_vec()),
+        ["Recall", "call"] => Command::Recall(batch()[..1].to_vec()),
+        ["Recall", "between"] => {
+            let [reply, result] = batch();
+            Command::Recall(Vec::from([reply, message("hm", Role::Note), result]))
+        }
+        ["Recall", "twice"] => Command::Recall([batch(), batch()].concat()),
         ["Recall", "result"] => {
             let role = Role::Tool {
                 call: CallId(1),
@@ -561,6 +568,27 @@ fn other_command(words: &[&str]) -> Command {
         }
         other => panic!("input {other:?}"),
     }
+}
+
+/// A reply with a call, and its result.
+fn batch() -> [alloc::sync::Arc<Message>; 2] {
+    let call = CallId(70);
+    let mut reply = Message::clone(&message("", Role::Assistant));
+    reply.content = vec![alloc::sync::Arc::new(Block::ToolUse {
+        call,
+        provider_id: Some("n1".into()),
+        name: "read".into(),
+        input: ToolInput::Object(RawJson("{}".into())),
+    })];
+    let role = Role::Tool {
+        call,
+        name: "read".into(),
+        error: false,
+    };
+    let mut result = Message::clone(&message("", role));
+    result.content.clear();
+    result.about = Some(call);
+    [alloc::sync::Arc::new(reply), alloc::sync::Arc::new(result)]
 }
 
 fn message(text: &str, role: Role) -> alloc::sync::Arc<Message> {

@@ -448,3 +448,55 @@ fn s_22_thinking_after_a_signature_is_a_block_of_its_own() {
     ];
     assert_eq!(blocks, wanted);
 }
+
+#[test]
+fn s_31_recalled_calls_get_ids_of_the_session() {
+    let inputs = [
+        "Recall batch",
+        "Prompt P1",
+        "r1 Call read#n1",
+        "r1 Finish, End",
+    ];
+    let mut world = world("", &inputs);
+    play(
+        &mut world,
+        &["Tool c2 ok", "r2 Finish, End", "Recall batch", "Prompt P2"],
+    );
+    let wanted = [
+        "Assistant c1: ",
+        "c1: ",
+        "User: prompt 1",
+        "Assistant c2: ",
+        "c2: out",
+        "Assistant c3: ",
+        "c3: ",
+        "User: prompt 2",
+    ];
+    assert_eq!(sent(&world, 3), wanted);
+    let blocks = world
+        .session
+        .history()
+        .iter()
+        .flat_map(|message| &message.content);
+    let ids: Vec<Option<Text>> = blocks
+        .filter_map(|block| match &**block {
+            Block::ToolUse { provider_id, .. } => Some(provider_id.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        ids,
+        [
+            Some("n1".into()),
+            Some("call_2".into()),
+            Some("call_3".into())
+        ]
+    );
+    let about: Vec<Option<CallId>> = world
+        .session
+        .history()
+        .iter()
+        .map(|one| one.about)
+        .collect();
+    assert_eq!(about[1], Some(CallId(1)));
+}
