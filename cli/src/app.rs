@@ -14,6 +14,8 @@ pub fn run() -> u8 {
         Command::Serve(args) => serve(&args),
         Command::Check(args) => crate::check::run(&args),
         Command::Spec(args) => crate::spec::run(&args),
+        Command::Drive(args) => crate::drive::run(&args),
+        Command::Demo(args) => crate::drive::demo(&args),
     };
     done.unwrap_or_else(|stop| {
         say::line(&stop);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 
 use crate::check::CheckArgs;
+use crate::drive::{DemoArgs, DriveArgs};
 use crate::settings::values::{Api, Approval, Seconds, Temperature, Tokens};
 use crate::spec::SpecArgs;
 
@@ -48,6 +49,17 @@ Examples:
 
 The rules: turnwire spec openmax --format rules";
 
+const DRIVE_ABOUT: &str = "\
+Starts an agent, gives it prompts one after the other, and shows what it does: for a person, or as JSON lines.
+
+At a terminal it asks before calls that need an approval; elsewhere it declines them, and says how to approve. Ctrl-C \
+cancels the turn, a second one ends the agent. The exit code is the agent's; 1 if that was 0 and work is undone.";
+
+const DRIVE_EXAMPLES: &str = "\
+Examples:
+  turnwire drive openmax 'What does this project do?' -- openmax --stdio
+  turnwire drive openmax --json --prompt-file task.md -- turnwire serve --protocol openmax";
+
 /// One agent-session engine for the wire protocols of coding agents.
 #[derive(Debug, Parser)]
 #[command(name = "turnwire", version, after_help = EXAMPLES, arg_required_else_help = true)]
@@ -70,6 +82,13 @@ pub enum Command {
 
     /// Print a protocol's contract: its lines, its rules, or a JSON Schema
     Spec(SpecArgs),
+
+    /// Start an agent, give it prompts, and show what it does
+    #[command(long_about = DRIVE_ABOUT, after_help = DRIVE_EXAMPLES)]
+    Drive(DriveArgs),
+
+    /// One turn with nothing but this program: drive over serve, with a scripted model
+    Demo(DemoArgs),
 }
 
 /// The protocols.

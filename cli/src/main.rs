@@ -6,10 +6,12 @@
 mod app;
 mod args;
 mod check;
+mod drive;
 mod folders;
 mod guard;
 mod keep;
 mod logs;
+mod object;
 mod safe;
 mod say;
 mod session;

@@ -8,7 +8,6 @@ pub fn line(text: &str) -> Cow<'_, str> {
 }
 
 /// Text of several lines: newlines and tabs stay.
-#[cfg(test)]
 pub fn lines(text: &str) -> Cow<'_, str> {
     shown(text, |char| matches!(char, '\n' | '\t'))
 }

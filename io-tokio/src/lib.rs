@@ -12,8 +12,11 @@
 //! * Writing never blocks the loop: while a host does not read, model streams
 //!   are not read either, memory stays bounded, and a cancel still works.
 //! * When [`serve`] returns, nothing that it started still runs.
+//!
+//! [`drive`] is the other way round: it starts an agent, and is its host.
 
 mod clock;
+mod drive;
 mod driver;
 mod effects;
 mod error;
@@ -27,6 +30,7 @@ pub mod store;
 pub mod tools;
 mod world;
 
+pub use drive::{AgentEnd, Driven, Person, Screen, Task, drive};
 pub use driver::{Answer, Host, serve};
 pub use error::Error;
 pub use model::{Backend, HttpProvider};

@@ -5,8 +5,10 @@
 
 use turnwire::check::{Checked, Summary};
 use turnwire::frame::Place;
-use turnwire::json::{write_str, write_u64};
+use turnwire::json::write_u64;
 use turnwire::protocol::observer::{Dir, Finding, Severity, Sides};
+
+use crate::object::Members;
 
 /// One thing that was found.
 pub fn put(file: &str, checked: &Checked<'_>, out: &mut Vec<u8>) {
@@ -19,7 +21,7 @@ pub fn put(file: &str, checked: &Checked<'_>, out: &mut Vec<u8>) {
             label,
             worst,
         } => {
-            object.place(*dir, Some(*place));
+            put_place(&mut object, *dir, Some(*place));
             object.text("class", label.class);
             object.text("name", label.name);
             object.text("verdict", worst.map_or("ok", Severity::word));
@@ -38,7 +40,7 @@ pub fn put(file: &str, checked: &Checked<'_>, out: &mut Vec<u8>) {
 fn put_finding(finding: &Finding, object: &mut Members<'_>) {
     object.text("rule", finding.rule.id);
     object.text("severity", finding.severity.word());
-    object.place(finding.dir, finding.place);
+    put_place(object, finding.dir, finding.place);
     object.text("pointer", &finding.pointer);
     object.list(
         "span",
@@ -50,7 +52,7 @@ fn put_finding(finding: &Finding, object: &mut Members<'_>) {
     object.text("message", &finding.message);
     object.list("related", &finding.related, |related, out| {
         let mut object = Members::begin(out);
-        object.place(related.dir, Some(related.place));
+        put_place(&mut object, related.dir, Some(related.place));
         object.text("what", related.what);
         object.end();
     });
@@ -61,8 +63,7 @@ fn put_finding(finding: &Finding, object: &mut Members<'_>) {
 pub fn summary(file: &str, summary: &Summary, out: &mut Vec<u8>) {
     let mut object = Members::begin(out);
     object.text("file", file);
-    object.name("summary");
-    let mut inner = Members::begin(object.out);
+    let mut inner = object.object("summary");
     for (name, number) in [
         ("errors", summary.errors),
         ("warnings", summary.warnings),
@@ -98,65 +99,8 @@ pub fn summary(file: &str, summary: &Summary, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// An object that is being written.
-struct Members<'a> {
-    out: &'a mut Vec<u8>,
-    any: bool,
-}
-
-impl<'a> Members<'a> {
-    fn begin(out: &'a mut Vec<u8>) -> Self {
-        out.push(b'{');
-        Members { out, any: false }
-    }
-
-    fn name(&mut self, name: &str) {
-        if std::mem::replace(&mut self.any, true) {
-            self.out.push(b',');
-        }
-        write_str(self.out, name);
-        self.out.push(b':');
-    }
-
-    fn text(&mut self, name: &str, value: &str) {
-        self.name(name);
-        write_str(self.out, value);
-    }
-
-    fn number(&mut self, name: &str, value: u64) {
-        self.name(name);
-        write_u64(self.out, value);
-    }
-
-    fn place(&mut self, dir: Dir, place: Option<Place>) {
-        self.text("dir", dir.word());
-        for (name, value) in [
-            ("line", place.map(|place| place.line)),
-            ("offset", place.map(|place| place.offset)),
-        ] {
-            match value {
-                Some(value) => self.number(name, value),
-                None => {
-                    self.name(name);
-                    self.out.extend_from_slice(b"null");
-                }
-            }
-        }
-    }
-
-    fn list<T>(&mut self, name: &str, items: &[T], write: impl Fn(&T, &mut Vec<u8>)) {
-        self.name(name);
-        self.out.push(b'[');
-        for (index, item) in items.iter().enumerate() {
-            if index > 0 {
-                self.out.push(b',');
-            }
-            write(item, self.out);
-        }
-        self.out.push(b']');
-    }
-
-    fn end(self) {
-        self.out.push(b'}');
-    }
+fn put_place(object: &mut Members<'_>, dir: Dir, place: Option<Place>) {
+    object.text("dir", dir.word());
+    object.maybe_number("line", place.map(|place| place.line));
+    object.maybe_number("offset", place.map(|place| place.offset));
 }

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -79,6 +80,42 @@ impl Place {
         command
     }
 
+    /// Drives this program itself, whose model plays this script.
+    pub fn drive(&self, script: &str, args: &[&str], mode: &str) -> Command {
+        std::fs::write(self.path("script"), script).unwrap();
+        let script = self.path("script");
+        let agent = [
+            PROGRAM,
+            "serve",
+            "--protocol",
+            "openmax",
+            "--trust-project",
+            "--script",
+            script.to_str().unwrap(),
+            "--approval",
+            mode,
+        ];
+        self.command(&[&["drive", "openmax"], args, &["--"], &agent[..]].concat())
+    }
+
+    /// Drives a shell script that plays an agent.
+    pub fn shell(&self, args: &[&str], script: &str) -> Command {
+        self.command(
+            &[
+                &["drive", "openmax"],
+                args,
+                &["--", "bash", "-c"],
+                &[script],
+            ]
+            .concat(),
+        )
+    }
+
+    /// A file of the project.
+    pub fn read(&self, name: &str) -> Option<String> {
+        std::fs::read_to_string(self.path("project").join(name)).ok()
+    }
+
     /// Runs it with this input to its end.
     #[track_caller]
     pub fn run(&self, args: &[&str], input: impl AsRef<[u8]>) -> Done {
@@ -94,6 +131,7 @@ impl Place {
 pub struct Running {
     pub child: Child,
     readers: Vec<JoinHandle<Vec<u8>>>,
+    so_far: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Running {
@@ -103,17 +141,18 @@ impl Running {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let out: Box<dyn Read + Send> = Box::new(child.stdout.take().unwrap());
-        let err: Box<dyn Read + Send> = Box::new(child.stderr.take().unwrap());
-        let readers = [out, err].into_iter().map(|mut pipe| {
-            std::thread::spawn(move || {
-                let mut all = Vec::new();
-                let _ = pipe.read_to_end(&mut all);
-                all
-            })
-        });
-        let readers = readers.collect();
-        Running { child, readers }
+        let so_far = Arc::new(Mutex::new(Vec::new()));
+        let out = child.stdout.take().unwrap();
+        let err = child.stderr.take().unwrap();
+        let readers = vec![
+            read_all(out, Arc::clone(&so_far)),
+            read_all(err, Arc::default()),
+        ];
+        Running {
+            child,
+            readers,
+            so_far,
+        }
     }
 
     pub fn write(&mut self, bytes: &[u8]) {
@@ -124,6 +163,30 @@ impl Running {
 
     pub fn close(&mut self) {
         self.child.stdin = None;
+    }
+
+    /// Sends it a signal by name, such as `INT`.
+    pub fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let done = Command::new("kill")
+            .args([&format!("-{name}"), &pid])
+            .status();
+        assert!(done.unwrap().success());
+    }
+
+    /// What it wrote to stdout so far.
+    pub fn stdout(&self) -> String {
+        String::from_utf8_lossy(&self.so_far.lock().unwrap()).into_owned()
+    }
+
+    /// Waits until it has written this to stdout.
+    #[track_caller]
+    pub fn see(&self, part: &str) {
+        let begun = Instant::now();
+        while !self.stdout().contains(part) {
+            assert!(begun.elapsed() < PATIENCE, "no {part:?}: {}", self.stdout());
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Waits for its end.
@@ -156,6 +219,20 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Reads a pipe to its end, and shows what has come so far.
+fn read_all(
+    mut pipe: impl Read + Send + 'static,
+    so_far: Arc<Mutex<Vec<u8>>>,
+) -> JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut chunk = [0; 4096];
+        while let Ok(count @ 1..) = pipe.read(&mut chunk) {
+            so_far.lock().unwrap().extend_from_slice(&chunk[..count]);
+        }
+        so_far.lock().unwrap().clone()
+    })
 }
 
 /// A fixture of the project.

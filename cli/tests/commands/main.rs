@@ -4,5 +4,9 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 mod check;
+#[cfg(unix)]
+mod drive;
 mod kit;
 mod spec;
+#[cfg(unix)]
+mod terminal;

@@ -5,7 +5,7 @@
 //! that a model can act on. Paths stay inside the project, outputs are bounded, children get a listed
 //! environment, and no process of a command's group outlives its call.
 
-mod bash;
+pub(crate) mod bash;
 mod files;
 mod input;
 mod outcome;

@@ -20,7 +20,7 @@ const FALLBACK: Duration = Duration::from_millis(500);
 ///
 /// The group's number stays ours while the child isn't reaped, also when it is long dead. That is why
 /// its exit is noticed without reaping it: the group is signalled first.
-pub(super) struct Group {
+pub(crate) struct Group {
     child: Box<dyn ChildWrapper>,
     pid: Pid,
     settled: bool,
@@ -28,7 +28,7 @@ pub(super) struct Group {
 
 /// How a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Exit {
+pub(crate) enum Exit {
     /// With this code.
     Code(i32),
     /// By this signal.
@@ -37,7 +37,7 @@ pub(super) enum Exit {
 
 impl Group {
     /// Starts the command.
-    pub(super) fn spawn(command: Command) -> io::Result<Self> {
+    pub(crate) fn spawn(command: Command) -> io::Result<Self> {
         // The wrapper's own wait would also wait for others of the group: the plain child is taken out.
         let child = CommandWrap::from(command)
             .wrap(ProcessSession)
@@ -56,12 +56,12 @@ impl Group {
     }
 
     /// The child's stdout and stderr.
-    pub(super) fn pipes(&mut self) -> (Option<ChildStdout>, Option<ChildStderr>) {
+    pub(crate) fn pipes(&mut self) -> (Option<ChildStdout>, Option<ChildStderr>) {
         (self.child.stdout().take(), self.child.stderr().take())
     }
 
     /// Waits until the child itself is dead. It isn't reaped. May be dropped and called again.
-    pub(super) async fn exited(&self) -> io::Result<()> {
+    pub(crate) async fn exited(&self) -> io::Result<()> {
         let mut news = signal(SignalKind::child())?;
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         // The signal is listened for before the look, so that none falls between.
@@ -72,13 +72,22 @@ impl Group {
     }
 
     /// Asks the whole group to end.
-    pub(super) fn terminate(&self) {
+    pub(crate) fn terminate(&self) {
         self.signal(Signal::TERM);
     }
 
     /// Ends the whole group at once.
-    pub(super) fn kill(&self) {
+    pub(crate) fn kill(&self) {
         self.signal(Signal::KILL);
+    }
+
+    /// Sends the whole group a signal.
+    pub(crate) fn pass_on(&self, which: turnwire::vocab::Signal) {
+        self.signal(match which {
+            turnwire::vocab::Signal::Interrupt => Signal::INT,
+            turnwire::vocab::Signal::Terminate => Signal::TERM,
+            turnwire::vocab::Signal::Hangup => Signal::HUP,
+        });
     }
 
     fn signal(&self, signal: Signal) {
@@ -89,7 +98,7 @@ impl Group {
     /// Ends what is left of the group and reaps the child, which must be dead or dying.
     ///
     /// Members that ignore SIGTERM are killed at `deadline`.
-    pub(super) async fn settle(mut self, deadline: Instant) -> io::Result<Exit> {
+    pub(crate) async fn settle(mut self, deadline: Instant) -> io::Result<Exit> {
         self.terminate();
         let status = self.child.wait().await?;
         // From here on the number is ours only while the group has members; it is looked at so often

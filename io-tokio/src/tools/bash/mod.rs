@@ -1,7 +1,7 @@
 //! `bash`: one command in a shell of its own.
 
 mod env;
-mod group;
+pub(crate) mod group;
 
 use std::io;
 use std::path::Path;

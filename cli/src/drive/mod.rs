@@ -1,0 +1,247 @@
+//! `turnwire drive` and `turnwire demo`: starts an agent and talks to it, for a person or for a program.
+
+mod args;
+mod human;
+mod json;
+mod words;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
+use std::path::Path;
+
+use turnwire::protocol::openmax::{ClientConfig, Openmax};
+use turnwire::vocab::Text;
+use turnwire_tokio::{AgentEnd, Driven, Person, Screen, Task, drive};
+
+use crate::args::ProtocolName;
+use crate::say::{self, Stop};
+
+pub use args::{DemoArgs, DriveArgs};
+use human::Human;
+use json::Json;
+
+/// What the demo asks.
+const DEMO_PROMPT: &str = "What is in this folder?";
+
+/// Drives an agent through its prompts; the result is the exit code.
+///
+/// # Errors
+/// [`Stop`] when there is no prompt, the agent can't be started, or the driver fails.
+pub fn run(args: &DriveArgs) -> Result<u8, Stop> {
+    let prompts = prompts(args)?;
+    let again = rerun(args);
+    start(args.protocol, &args.command, prompts, args.json, again)
+}
+
+/// Drives this program itself, with the scripted model; the result is the exit code.
+///
+/// # Errors
+/// As for [`run`].
+pub fn demo(args: &DemoArgs) -> Result<u8, Stop> {
+    let program = std::env::current_exe()
+        .map_err(|error| Stop::Failed(format!("this program can't find itself: {error}")))?;
+    let mut command = vec![program.into_os_string()];
+    command.extend(["serve", "--protocol", "openmax", "--api", "scripted"].map(OsString::from));
+    let prompts = if args.prompts.is_empty() {
+        vec![DEMO_PROMPT.into()]
+    } else {
+        args.prompts
+            .iter()
+            .map(|text| text.as_str().into())
+            .collect()
+    };
+    if !args.json {
+        say::line(
+            "drives itself, with a scripted model: turnwire serve --protocol openmax --api scripted",
+        );
+    }
+    start(
+        args.protocol,
+        &command,
+        prompts,
+        args.json,
+        "turnwire demo".to_owned(),
+    )
+}
+
+fn start(
+    protocol: ProtocolName,
+    command: &[OsString],
+    prompts: Vec<Text>,
+    json: bool,
+    again: String,
+) -> Result<u8, Stop> {
+    let Some((program, args)) = command.split_first() else {
+        return Err(Stop::Settings(
+            "drive: name the agent's command after --".to_owned(),
+        ));
+    };
+    let mut process = tokio::process::Command::new(program);
+    process.args(args);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Stop::Failed(format!("no runtime: {error}")))?;
+    let driven = match protocol {
+        ProtocolName::Openmax => {
+            let program = program.to_string_lossy().into_owned();
+            let (screen, out): (Box<dyn Screen<Openmax>>, Box<dyn Write + Send>) = if json {
+                (Box::new(Json::default()), Box::new(io::stdout()))
+            } else {
+                let screen = Human::new(program, again);
+                (Box::new(screen), Box::new(anstream::stdout()))
+            };
+            let task = Task {
+                prompts,
+                screen,
+                out,
+                person: if json { None } else { person() },
+                signals: true,
+            };
+            runtime.block_on(drive::<Openmax>(ClientConfig::default(), process, task))
+        }
+    };
+    runtime.shutdown_background();
+    match driven {
+        Ok(driven) => Ok(code(&driven)),
+        Err(turnwire_tokio::Error::Setup(error)) => Err(Stop::Settings(format!(
+            "{}: {error}",
+            program.to_string_lossy()
+        ))),
+        Err(error) => Err(Stop::Failed(error.to_string())),
+    }
+}
+
+/// The agent's exit code is this program's. One that left work undone and says that all is well doesn't get through.
+fn code(driven: &Driven) -> u8 {
+    let code = match driven.end {
+        AgentEnd::Code(code) => u8::try_from(code & 0xff).unwrap_or(1),
+        AgentEnd::Signal(signal) => u8::try_from(signal.saturating_add(128)).unwrap_or(1),
+    };
+    if code == 0 && driven.unfinished {
+        1
+    } else {
+        code
+    }
+}
+
+/// The prompts of the command line, of a file, or of stdin.
+fn prompts(args: &DriveArgs) -> Result<Vec<Text>, Stop> {
+    let stdin = || -> Result<Text, Stop> {
+        let mut text = String::new();
+        match io::stdin().lock().read_to_string(&mut text) {
+            Ok(_) => Ok(trimmed(&text)),
+            Err(error) => Err(Stop::Settings(format!("the prompt on stdin: {error}"))),
+        }
+    };
+    if let Some(path) = &args.prompt_file {
+        if path == Path::new("-") {
+            return Ok(vec![stdin()?]);
+        }
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Stop::Settings(format!("{}: {error}", path.display())))?;
+        return Ok(vec![trimmed(&text)]);
+    }
+    if args.prompts.is_empty() {
+        if io::stdin().is_terminal() {
+            return Err(Stop::Settings(
+                "drive: give a prompt as an argument, in --prompt-file, or on stdin".to_owned(),
+            ));
+        }
+        return Ok(vec![stdin()?]);
+    }
+    let each = args.prompts.iter();
+    each.map(|text| {
+        if text == "-" {
+            stdin()
+        } else {
+            Ok(text.as_str().into())
+        }
+    })
+    .collect()
+}
+
+/// Without the newlines that a file ends with.
+fn trimmed(text: &str) -> Text {
+    text.trim_end_matches(['\n', '\r']).into()
+}
+
+/// The person, if there is a terminal to read from and to ask on.
+fn person() -> Option<Person> {
+    if !io::stdout().is_terminal() {
+        return None;
+    }
+    let mut terminal: Box<dyn BufRead + Send> = if io::stdin().is_terminal() {
+        Box::new(BufReader::new(io::stdin()))
+    } else {
+        Box::new(BufReader::new(File::open("/dev/tty").ok()?))
+    };
+    Some(Box::new(move || {
+        let mut line = String::new();
+        match terminal.read_line(&mut line) {
+            Ok(1..) => Some(line),
+            Ok(0) | Err(_) => None,
+        }
+    }))
+}
+
+/// The command that does the same once more.
+fn rerun(args: &DriveArgs) -> String {
+    let mut words: Vec<String> = vec!["turnwire".into(), "drive".into(), "openmax".into()];
+    if let Some(path) = &args.prompt_file {
+        words.push("--prompt-file".into());
+        words.push(quoted(path.as_os_str()));
+    }
+    words.extend(args.prompts.iter().map(|text| quoted(OsStr::new(text))));
+    words.push("--".into());
+    words.extend(args.command.iter().map(|word| quoted(word)));
+    words.join(" ")
+}
+
+/// A word as a POSIX shell reads it.
+fn quoted(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    let plain = |char: char| char.is_ascii_alphanumeric() || "-_./=:,@%+".contains(char);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.into_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        for (word, want) in [
+            ("a-b/c.d", "a-b/c.d"),
+            ("", "''"),
+            ("two words", "'two words'"),
+            ("it's", "'it'\\''s'"),
+            ("$(x)", "'$(x)'"),
+        ] {
+            assert_eq!(quoted(OsStr::new(word)), want);
+        }
+    }
+
+    #[test]
+    fn the_agents_code_is_ours_unless_it_hides_that_work_is_undone() {
+        let driven = |end, unfinished| Driven {
+            end,
+            unfinished,
+            killed: false,
+        };
+        for (end, unfinished, want) in [
+            (AgentEnd::Code(0), false, 0),
+            (AgentEnd::Code(0), true, 1),
+            (AgentEnd::Code(7), true, 7),
+            (AgentEnd::Code(7), false, 7),
+            (AgentEnd::Signal(9), true, 137),
+        ] {
+            assert_eq!(code(&driven(end, unfinished)), want);
+        }
+    }
+}
