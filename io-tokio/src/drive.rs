@@ -187,6 +187,8 @@ struct Drive<P: Protocol> {
 /// What happens when patience ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
+    /// Nothing is outstanding, and the Client still waits for a word that the agent doesn't say.
+    LeaveNow,
     Terminate,
     Kill,
     /// The agent is dead, and its output is taken as ended.
@@ -300,6 +302,8 @@ impl<P: Protocol> Drive<P> {
             }
             News::CloseInput => {
                 self.input_done = true;
+                self.limit
+                    .take_if(|(_, then)| matches!(then, Then::LeaveNow));
                 self.wait_no_longer_than(LEAVING, Then::Terminate);
             }
             News::Signal(signal) => self.group.pass_on(signal),
@@ -318,6 +322,7 @@ impl<P: Protocol> Drive<P> {
         let Some(text) = self.prompts.pop_front() else {
             if !std::mem::replace(&mut self.leaving, true) {
                 self.command(Command::Close { drain: true });
+                self.wait_no_longer_than(LEAVING, Then::LeaveNow);
             }
             return;
         };
@@ -409,6 +414,7 @@ impl<P: Protocol> Drive<P> {
 
     fn out_of_patience(&mut self) {
         match self.limit.take() {
+            Some((_, Then::LeaveNow)) => self.leave_now(),
             Some((_, Then::Terminate)) => {
                 self.group.terminate();
                 self.wait_no_longer_than(GRACE, Then::Kill);

@@ -115,11 +115,8 @@ fn a_person_approves_or_declines_and_is_asked_until_it_is_clear() {
     }
 }
 
-#[test]
-fn om_15_unapproved_code_needs_the_whole_word() {
-    for (answer, approved) in [("y", "false"), ("yes", "true")] {
-        let place = Place::new();
-        let script = r#"echo '{"type":"hello","proto":"openmax-stdio/6","protocol_version":6,"session_id":"s","version":"1","project":"/p","continued":false}'
+/// An agent that asks for the approval of code that nobody has seen.
+const AGENT: &str = r#"echo '{"type":"hello","proto":"openmax-stdio/6","protocol_version":6,"session_id":"s","version":"1","project":"/p","continued":false}'
 read -r user
 echo '{"session_id":"s","type":"budget","used_tokens":1,"context_tokens":9}'
 echo '{"session_id":"s","type":"message_done","text":""}'
@@ -127,12 +124,23 @@ echo '{"session_id":"s","type":"tool_start","call_id":"c","name":"deploy","args"
 echo '{"session_id":"s","type":"approval_request","approval_id":"a","name":"deploy","summary":"deploy","detail":"","reason":"unapproved_source","source_path":"t.toml","source_sha":"0123456789ab"}'
 read -r approve
 echo "$approve" >approve
-case $approve in *true*) outcome=approved ;; *) outcome=declined ;; esac
-echo '{"session_id":"s","type":"approval_settled","approval_id":"a","outcome":"'$outcome'"}'
+echo '{"session_id":"s","type":"approval_settled","approval_id":"a","outcome":"'$SAYS'"}'
 echo '{"session_id":"s","type":"tool_end","call_id":"c","ok":false,"output":"-"}'
 echo '{"session_id":"s","type":"done","stop_reason":"stop"}'
-read -r quit"#;
-        let mut terminal = Terminal::start(place.shell(&["x"], script));
+read -r quit
+"#;
+
+#[test]
+fn om_15_unapproved_code_needs_the_whole_word() {
+    // The last agent declines what was approved; that it contradicts the person keeps nobody waiting for ever.
+    for (answer, approved, says) in [
+        ("y", "false", "declined"),
+        ("yes", "true", "approved"),
+        ("yes", "true", "declined"),
+    ] {
+        let place = Place::new();
+        let script = format!("SAYS={says}\n{AGENT}");
+        let mut terminal = Terminal::start(place.shell(&["x"], &script));
         terminal.see("Type yes to run it", 1);
         terminal.type_line(answer);
         assert_eq!(terminal.end(), Some(0), "{}", terminal.text());
