@@ -54,21 +54,23 @@ pub(super) fn try_lock(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Waits so long for a lock.
-pub(super) fn lock(path: &Path, limit: Duration) -> io::Result<File> {
+/// As [`try_lock`], and waits so long for it. A lock that was just let go can still be held for a moment by a program
+/// that was being started at that time: between its fork and its exec it has a copy of every open file.
+pub(super) fn try_lock_for(path: &Path, limit: Duration) -> io::Result<Option<File>> {
     let begun = Instant::now();
     loop {
-        if let Some(file) = try_lock(path)? {
-            return Ok(file);
-        }
-        if begun.elapsed() > limit {
-            return Err(io::Error::new(
-                io::ErrorKind::TimedOut,
-                "another process holds this lock",
-            ));
+        let lock = try_lock(path)?;
+        if lock.is_some() || begun.elapsed() > limit {
+            return Ok(lock);
         }
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Waits so long for a lock.
+pub(super) fn lock(path: &Path, limit: Duration) -> io::Result<File> {
+    try_lock_for(path, limit)?
+        .ok_or_else(|| io::Error::new(io::ErrorKind::TimedOut, "another process holds this lock"))
 }
 
 /// Replaces a file in one step: a reader, or a crash, sees the old bytes or the new ones, whole.

@@ -33,6 +33,9 @@ pub use transcript::Writer;
 /// The version of the index and of the transcripts that this program reads and writes.
 pub const VERSION: u64 = 1;
 
+/// How long a session's lock is waited for before its owner counts as alive.
+const OWNER_PATIENCE: std::time::Duration = std::time::Duration::from_millis(300);
+
 /// A folder of sessions. It need not exist until something is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Store {
@@ -112,13 +115,13 @@ impl Store {
         transcript::resume(self.clone(), entry, lock)
     }
 
-    /// Takes the lock of a session, without waiting.
+    /// Takes the lock of a session, with no more than a moment's wait.
     fn own(&self, id: &str) -> Result<File, Error> {
         if !is_id(id) {
             return Err(Error::BadId(id.to_owned()));
         }
         let path = self.folder.join(format!("{id}.lock"));
-        match disk::try_lock(&path) {
+        match disk::try_lock_for(&path, OWNER_PATIENCE) {
             Ok(Some(lock)) => Ok(lock),
             Ok(None) => Err(Error::Owned(id.to_owned())),
             Err(error) => Err(Error::io(&path, error)),
