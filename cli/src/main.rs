@@ -9,6 +9,7 @@ mod check;
 mod drive;
 mod folders;
 mod guard;
+mod hooks;
 mod keep;
 mod logs;
 mod object;

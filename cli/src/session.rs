@@ -13,6 +13,7 @@ use turnwire::vocab::{Answer, ApprovalMode, ModelRef, Now, SessionInfo, Text};
 use turnwire_tokio::tools::{Toolbox, ToolboxConfig};
 use turnwire_tokio::{Backend, Host, HttpProvider, World};
 
+use crate::hooks;
 use crate::keep::{self, Begun, Kept};
 use crate::say::Stop;
 use crate::settings::values::{Api, Approval};
@@ -37,7 +38,9 @@ pub fn serve(start: &Start) -> Result<u8, Stop> {
     };
     let generation = session_id()?;
     let begun = keep::begin(start, &generation, now.unix_ms)?;
-    let toolbox = toolbox(start, &begun.id)?;
+    let tools = tools(start, &begun.id);
+    let hooks = hooks::runner(start, &tools, &begun.id);
+    let toolbox = Toolbox::new(tools).map_err(|error| Stop::Settings(error.to_string()))?;
     let (config, info) = session(start, &toolbox, &generation, &begun)?;
     let agent = Session::new(config, Box::new(info), now);
     let server = Server::<Openmax>::new(openmax::ServerConfig {
@@ -49,6 +52,7 @@ pub fn serve(start: &Start) -> Result<u8, Stop> {
         durable: Box::new(Kept::new(start.clone(), begun.writer)),
         reload: reload(&toolbox),
         toolbox,
+        hooks,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -96,17 +100,16 @@ fn http(provider: &Provider) -> HttpProvider {
 }
 
 /// The tools of the project. What they start is marked, so that an agent among it can't pass for a person.
-fn toolbox(start: &Start, id: &str) -> Result<Toolbox, Stop> {
+fn tools(start: &Start, id: &str) -> ToolboxConfig {
     let settings = &start.settings;
-    Toolbox::new(ToolboxConfig {
+    ToolboxConfig {
         allow_outside: settings.allow_outside,
         env: settings.pass_env.clone(),
         deny_env: settings.deny_env.clone(),
         output_limit: OUTPUT_LIMIT,
         extra_env: vec![(SESSION_VARIABLE.to_owned(), id.to_owned())],
         ..ToolboxConfig::new(&start.root)
-    })
-    .map_err(|error| Stop::Settings(error.to_string()))
+    }
 }
 
 /// The session's configuration, and what it says of itself at its start.
@@ -139,6 +142,7 @@ fn session(
     config.tools = toolbox.specs();
     config.settings.approvals = mode(start.approval);
     openmax::preset(&mut config);
+    hooks::configure(&mut config, start);
     config.timeouts.stall_us = Some(micros(settings.idle_limit));
     config.budgets.steps = Some(settings.max_steps);
     // The tools cut long output themselves, stream by stream; a second cut would fall between two streams.

@@ -21,8 +21,8 @@ use crate::clock::Clock;
 use crate::error::Error;
 use crate::input::{self, HostInput};
 use crate::output::Output;
+use crate::process::group::{Exit, Group};
 use crate::signals::Signals;
-use crate::tools::bash::group::{Exit, Group};
 pub use person::Person;
 use person::Questions;
 

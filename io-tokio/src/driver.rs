@@ -311,6 +311,11 @@ impl<P: Protocol, A: Agent> Driver<P, A> {
                 give(&mut self.agent, Input::Tool { call, update }, now)?;
                 self.drain()
             }
+            Report::Hook(hook, outcome) => {
+                self.effects.hook_ended(hook);
+                give(&mut self.agent, Input::Hook { hook, outcome }, now)?;
+                self.drain()
+            }
             Report::Stored(write, ok) => {
                 give(&mut self.agent, Input::Store { write, ok }, now)?;
                 self.drain()
@@ -348,8 +353,8 @@ fn give<A: Agent>(agent: &mut A, input: Input<'_>, now: Now) -> Result<(), Error
         Input::Tool { .. } => "giving a tool's update",
         Input::Store { .. } => "settling a write",
         Input::Woken => "waking the agent",
-        Input::Hook { .. }
-        | Input::Job { .. }
+        Input::Hook { .. } => "settling a hook",
+        Input::Job { .. }
         | Input::Run { .. }
         | Input::Shell { .. }
         | Input::Opened { .. }

@@ -13,10 +13,11 @@ use tokio::task::AbortHandle;
 use turnwire::model::script::ScriptReply;
 use turnwire::model::{Api, ReplyDecoder, ReplyLimits, encode_request};
 use turnwire::vocab::{
-    Agent, Block, CallId, Effect, EffectBody, Failure, FailureKind, Input, ModelChunk, RequestId,
-    RunId, Text, ToolOutcome, ToolUpdate, WriteId,
+    Agent, Block, CallId, Effect, EffectBody, Failure, FailureKind, HookId, HookReply, Input,
+    ModelChunk, RequestId, RunId, Text, ToolOutcome, ToolUpdate, WriteId,
 };
 
+use crate::hooks::HookJob;
 use crate::model::{Backend, Part};
 use crate::tools::CancelToken;
 use crate::world::{World, WriteJob};
@@ -29,6 +30,7 @@ const BULK: usize = 4;
 pub(crate) enum Report {
     Model(RequestId, Part),
     Tool(CallId, ToolUpdate),
+    Hook(HookId, Result<HookReply, Text>),
     Stored(WriteId, Result<(), Text>),
 }
 
@@ -47,6 +49,10 @@ enum Work {
         call: CallId,
         name: String,
         input: String,
+    },
+    Hook {
+        hook: HookId,
+        job: HookJob,
     },
     Store {
         write: WriteId,
@@ -76,6 +82,7 @@ pub(crate) struct Effects {
     ready: VecDeque<Input<'static>>,
     models: BTreeMap<RequestId, LiveModel>,
     tools: BTreeMap<CallId, CancelToken>,
+    hooks: BTreeMap<HookId, CancelToken>,
     storage: Option<std_mpsc::Sender<(WriteId, WriteJob)>>,
     /// Requests that went to a script, retries included.
     requests: u64,
@@ -96,6 +103,7 @@ impl Effects {
             ready: VecDeque::new(),
             models: BTreeMap::new(),
             tools: BTreeMap::new(),
+            hooks: BTreeMap::new(),
             storage: None,
             requests: 0,
         }
@@ -155,6 +163,18 @@ impl Effects {
                 name: name.to_owned(),
                 input: input.0.as_ref().to_owned(),
             },
+            (
+                Effect::RunHook { hook },
+                Some(EffectBody::Hook {
+                    key,
+                    point,
+                    facts,
+                    tool,
+                }),
+            ) => match self.world.hooks.prepare(key, point, &facts, tool) {
+                Some(job) => Work::Hook { hook: *hook, job },
+                None => return self.hook_over(*hook, "there is no hook of this name"),
+            },
             (Effect::Store(write), Some(EffectBody::Write(body))) => Work::Store {
                 write: *write,
                 job: self.world.durable.prepare(&body),
@@ -173,12 +193,8 @@ impl Effects {
                 let outcome = (self.world.reload)();
                 self.ready.push_back(Input::Reloaded { command, outcome });
             }
-            Effect::RunHook { hook } => {
-                self.ready.push_back(Input::Hook {
-                    hook,
-                    outcome: Err("this driver runs no hooks".into()),
-                });
-            }
+            Effect::StopHook(hook) => self.stop_hook(hook),
+            Effect::RunHook { hook } => self.hook_over(hook, "the hook had no body"),
             Effect::StartModel(request) => {
                 self.ready.push_back(Input::Model {
                     request,
@@ -207,12 +223,8 @@ impl Effects {
                 let info = Err("this driver opens no other sessions".into());
                 self.ready.push_back(Input::Opened { command, info });
             }
-            // Hooks are settled when they are asked for, tools finish by themselves, and what is
-            // named last belongs to effects that failed above.
-            Effect::StopHook(_)
-            | Effect::DetachTool(_)
-            | Effect::StopShell(_)
-            | Effect::StopRun(_) => {}
+            // Tools finish by themselves, and what is named last belongs to effects that failed above.
+            Effect::DetachTool(_) | Effect::StopShell(_) | Effect::StopRun(_) => {}
             other @ (Effect::Restore(_)
             | Effect::Allow { .. }
             | Effect::StartRun { .. }
@@ -249,6 +261,19 @@ impl Effects {
         } else if let Some(cancel) = self.tools.get(&call) {
             cancel.cancel();
         }
+    }
+
+    fn stop_hook(&mut self, hook: HookId) {
+        if self.unqueue(|w| matches!(w, Work::Hook { hook: h, .. } if *h == hook)) {
+            self.hook_over(hook, "it was stopped");
+        } else if let Some(cancel) = self.hooks.get(&hook) {
+            cancel.cancel();
+        }
+    }
+
+    fn hook_over(&mut self, hook: HookId, why: &str) {
+        let outcome = Err(why.into());
+        self.ready.push_back(Input::Hook { hook, outcome });
     }
 
     fn unqueue(&mut self, found: impl Fn(&Work) -> bool) -> bool {
@@ -291,6 +316,7 @@ impl Effects {
                 self.spawn_model(request, decoder, crate::model::play(reply, sink));
             }
             Work::Tool { call, name, input } => self.start_tool(call, name, input),
+            Work::Hook { hook, job } => self.start_hook(hook, job),
             Work::Store { write, job } => self.store(write, job),
         }
     }
@@ -365,6 +391,24 @@ impl Effects {
         });
     }
 
+    fn start_hook(&mut self, hook: HookId, job: HookJob) {
+        let cancel = CancelToken::new();
+        self.hooks.insert(hook, cancel.clone());
+        let report = self.report.clone();
+        tokio::spawn(async move {
+            let run = AssertUnwindSafe(job.run(&cancel)).catch_unwind();
+            let outcome = run
+                .await
+                .unwrap_or_else(|p| Err(format!("its task crashed: {}", panic_text(&*p)).into()));
+            let _ = report.send(Report::Hook(hook, outcome));
+        });
+    }
+
+    /// A hook's run is over.
+    pub(crate) fn hook_ended(&mut self, hook: HookId) {
+        self.hooks.remove(&hook);
+    }
+
     fn store(&mut self, write: WriteId, job: WriteJob) {
         let report = self.report.clone();
         let storage = self.storage.get_or_insert_with(|| {
@@ -428,18 +472,22 @@ impl Effects {
         }
     }
 
-    /// Ends whatever still runs, and waits for the tools' process groups to be gone.
+    /// Ends whatever still runs, and waits for the process groups of tools and hooks to be gone.
     pub(crate) async fn end(&mut self) {
         self.waiting.clear();
         for (_, live) in std::mem::take(&mut self.models) {
             live.task.abort();
         }
-        for cancel in self.tools.values() {
+        for cancel in self.tools.values().chain(self.hooks.values()) {
             cancel.cancel();
         }
-        while !self.tools.is_empty() {
-            if let Report::Tool(call, ToolUpdate::Done { .. }) = self.next().await {
-                self.tools.remove(&call);
+        while !(self.tools.is_empty() && self.hooks.is_empty()) {
+            match self.next().await {
+                Report::Tool(call, ToolUpdate::Done { .. }) => {
+                    self.tools.remove(&call);
+                }
+                Report::Hook(hook, _) => self.hook_ended(hook),
+                Report::Tool(..) | Report::Model(..) | Report::Stored(..) => {}
             }
         }
     }

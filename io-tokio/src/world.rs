@@ -2,6 +2,7 @@
 
 use turnwire::vocab::{Answer, Text, WriteBody};
 
+use crate::hooks::Hooks;
 use crate::model::Backend;
 use crate::tools::Toolbox;
 
@@ -31,6 +32,8 @@ pub struct World {
     pub backend: Backend,
     /// The tools that calls are carried out with.
     pub toolbox: Toolbox,
+    /// The hooks of the session's configuration.
+    pub hooks: Hooks,
     /// Where durable writes go.
     pub durable: Box<dyn Durable>,
     /// Loads the configuration anew when the host asks for it. The answer is

@@ -50,7 +50,8 @@ fn bare(rig: &mut Rig) -> Vec<String> {
 fn questions_that_this_wire_has_no_form_for_are_answered_at_once() {
     let (mut rig, _) = in_turn();
     let facts = HookFacts::TurnEnd {
-        again: false,
+        honoured: 0,
+        left: None,
         last: None,
     };
     for (body, fault) in [

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::hooks::{HookTable, RuleTable};
 use super::values::{Api, Approval, BaseUrl, EnvName, Seconds, Temperature, Tokens};
 use crate::say::Stop;
 
@@ -25,6 +26,12 @@ pub struct FileSettings {
     pub session: SessionTable,
     /// As the group `Tools`.
     pub tools: ToolsTable,
+    /// Hooks, see [`gather`](super::hooks::gather).
+    #[serde(rename = "hook")]
+    pub hooks: Vec<HookTable>,
+    /// Permission rules.
+    #[serde(rename = "rule")]
+    pub rules: Vec<RuleTable>,
 }
 
 /// `[model]`.

@@ -1,6 +1,7 @@
 //! The settings of one start: flag over project file over user file over default.
 
 pub mod file;
+pub mod hooks;
 pub mod values;
 
 use std::ffi::OsString;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use crate::args::ServeArgs;
 use crate::say::Stop;
 use file::{FileSettings, ModelTable};
+use hooks::{HookTable, RuleTable};
 use turnwire_tokio::Secret;
 use values::{Api, Approval, BadValue, BaseUrl, EnvName};
 
@@ -42,6 +44,10 @@ pub struct Settings {
     pub pass_env: Vec<String>,
     /// What they never see: the variables of keys.
     pub deny_env: Vec<String>,
+    /// Commands that may object, the user's first.
+    pub hooks: Vec<HookTable>,
+    /// Permission rules.
+    pub rules: Vec<RuleTable>,
     /// What is logged.
     pub log: String,
 }
@@ -140,7 +146,10 @@ pub fn resolve(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<Settin
     };
     // A demonstration leaves nothing behind, and never comes between a project's own sessions.
     let demo = matches!(model, Model::Builtin { chosen: false });
+    let (hooks, rules) = hooks::gather(files)?;
     Ok(Settings {
+        hooks,
+        rules,
         store: first(store, files, |file| file.session.store).unwrap_or(!demo),
         model,
         approval: first(args.session.approval, files, |file| file.session.approval),

@@ -10,6 +10,7 @@ mod support;
 
 mod approvals;
 mod cancel;
+mod hooks;
 mod host;
 mod input;
 mod measure;

@@ -281,13 +281,17 @@ impl Session {
             }
             Owner::Pre(call) | Owner::Permission(call) => HookFacts::Call { call },
             Owner::Post(call) => self.result_facts(call),
-            Owner::TurnEnd => self.phase.turn().map_or(
-                HookFacts::TurnEnd {
-                    again: false,
-                    last: None,
-                },
-                turn_end_facts,
-            ),
+            Owner::TurnEnd => {
+                let max = self.config.policy.max_refusals;
+                self.phase.turn().map_or(
+                    HookFacts::TurnEnd {
+                        honoured: 0,
+                        left: max,
+                        last: None,
+                    },
+                    |turn| turn_end_facts(turn, max),
+                )
+            }
         }
     }
 
@@ -313,14 +317,15 @@ impl Session {
     }
 }
 
-/// What a turn-end hook is told.
-pub(super) fn turn_end_facts(turn: &super::phase::Turn) -> HookFacts {
+/// What a turn-end hook is told; `max` refusals are honoured in a turn.
+pub(super) fn turn_end_facts(turn: &super::phase::Turn, max: Option<u32>) -> HookFacts {
     let last = match &turn.answer {
         Some(crate::vocab::TurnAnswer::Text(text)) => Some(text.clone()),
         Some(crate::vocab::TurnAnswer::Captured { .. }) | None => None,
     };
     HookFacts::TurnEnd {
-        again: turn.refusals > 0,
+        honoured: turn.refusals,
+        left: max.map(|max| max.saturating_sub(turn.refusals)),
         last,
     }
 }

@@ -61,8 +61,8 @@ use timers::{First, Name, Timer};
 use crate::vocab::{
     Agent, AskId, Block, CallId, CommandId, Due, Effect, EffectBody, Failure, FailureKind, HookId,
     HookSpec, Input, Level, Message, MessageId, Misuse, ModelRef, ModelRequest, Now, Origin,
-    Output, PromptId, RequestId, Role, RunId, SessionInfo, Signal, Text, ToolInput, ToolSpec,
-    ToolUpdate, What, WriteBody, WriteId,
+    Output, PromptId, RawJson, RequestId, Role, RunId, SessionInfo, Signal, Text, ToolInput,
+    ToolSpec, ToolUpdate, What, WriteBody, WriteId,
 };
 
 /// Marks the hook timer of a question to the host, so that its number isn't taken for a hook's.
@@ -419,13 +419,15 @@ impl Session {
     }
 
     fn call_body(&self, call: CallId) -> Option<EffectBody<'_>> {
+        let (name, input) = self.call_with_input(call)?;
+        Some(EffectBody::Tool { call, name, input })
+    }
+
+    /// The name and the arguments of a call of the open batch.
+    fn call_with_input(&self, call: CallId) -> Option<(&str, &RawJson)> {
         let tool = self.phase.batch()?.get(call)?;
         match &tool.input {
-            ToolInput::Object(input) => Some(EffectBody::Tool {
-                call,
-                name: &tool.name,
-                input,
-            }),
+            ToolInput::Object(input) => Some((&tool.name, input)),
             ToolInput::Unparsed(_) => None,
         }
     }
@@ -512,6 +514,7 @@ impl Agent for Session {
                 Some(EffectBody::Hook {
                     key: &run.key,
                     point: run.owner.point(),
+                    tool: facts.call().and_then(|call| self.call_with_input(call)),
                     facts,
                 })
             }

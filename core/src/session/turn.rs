@@ -351,7 +351,8 @@ impl Session {
 
     /// The next turn-end hook, or the end that they let pass.
     fn check_end(&mut self, mut turn: Box<Turn>, mut chain: Chain) {
-        if self.next_hook(&mut chain, Owner::TurnEnd, || turn_end_facts(&turn)) {
+        let max = self.config.policy.max_refusals;
+        if self.next_hook(&mut chain, Owner::TurnEnd, || turn_end_facts(&turn, max)) {
             self.phase = Phase::Checking(turn, Check { chain });
             return;
         }

@@ -429,6 +429,8 @@ pub enum EffectBody<'a> {
         point: HookPoint,
         /// The facts it judges.
         facts: HookFacts,
+        /// The call that the facts are about, if there is one: the tool's name, and the arguments as they are now.
+        tool: Option<(&'a str, &'a RawJson)>,
     },
     /// What to make durable, for `Store`.
     Write(WriteBody<'a>),

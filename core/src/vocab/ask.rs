@@ -142,8 +142,10 @@ pub enum HookFacts {
     },
     /// A turn that is about to finish.
     TurnEnd {
-        /// Whether a refusal was honoured in this turn before.
-        again: bool,
+        /// Refusals that were honoured in this turn before.
+        honoured: u32,
+        /// How many more will be; `None`: all.
+        left: Option<u32>,
         /// The last text of the model.
         last: Option<Text>,
     },

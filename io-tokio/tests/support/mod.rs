@@ -1,5 +1,5 @@
 //! A session over real pipes, in this process, with a gate in its output.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used, dead_code)]
 
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::path::PathBuf;
@@ -11,9 +11,10 @@ use serde_json::Value;
 use turnwire::model::script::Script;
 use turnwire::protocol::Server;
 use turnwire::protocol::openmax::{Openmax, ServerConfig, preset};
-use turnwire::session::config::ModelConfig;
+use turnwire::session::config::{LocalHook, ModelConfig};
 use turnwire::session::{Session, SessionConfig};
-use turnwire::vocab::{Answer, ApprovalMode, Now, SessionInfo, WriteBody};
+use turnwire::vocab::{Answer, ApprovalMode, HookPoint, HookSpec, Now, SessionInfo, WriteBody};
+use turnwire_tokio::hooks::{HookCommand, Hooks, HooksConfig};
 use turnwire_tokio::tools::{Toolbox, ToolboxConfig};
 use turnwire_tokio::{Backend, Durable, Host, World, WriteJob, serve};
 
@@ -24,6 +25,8 @@ pub struct RigOptions {
     pub script: String,
     pub gate: Option<Gate>,
     pub fail_writes: bool,
+    /// Command lines of turn-end hooks.
+    pub turn_end: Vec<&'static str>,
 }
 
 impl RigOptions {
@@ -32,23 +35,36 @@ impl RigOptions {
             script: script.into(),
             gate: None,
             fail_writes: false,
+            turn_end: Vec::new(),
         }
     }
 }
 
+/// Keeps refusals in the file `refusals` of the folder, slowly.
 struct Disk {
     fails: bool,
+    folder: PathBuf,
 }
 
 impl Durable for Disk {
-    fn prepare(&mut self, _body: &WriteBody<'_>) -> WriteJob {
+    fn prepare(&mut self, body: &WriteBody<'_>) -> WriteJob {
         let fails = self.fails;
+        let refusal = if let WriteBody::Refusal(turn) = body {
+            turn.last()
+                .map(|refusal| format!("{:?}\n", refusal.content))
+        } else {
+            None
+        };
+        let path = self.folder.join("refusals");
         Box::new(move || {
             if fails {
-                Err("the disk is full".into())
-            } else {
-                Ok(())
+                return Err("the disk is full".into());
             }
+            let Some(refusal) = refusal else {
+                return Ok(());
+            };
+            std::thread::sleep(Duration::from_millis(200));
+            std::fs::write(path, refusal).map_err(|e| e.to_string())
         })
     }
 }
@@ -217,12 +233,20 @@ fn output_thread(output: PipeReader) -> (JoinHandle<()>, mpsc::Receiver<Value>) 
 }
 
 fn agent(options: RigOptions, root: PathBuf, input: PipeReader, output: PipeWriter) -> u8 {
-    let toolbox = Toolbox::new(ToolboxConfig::new(&root)).unwrap();
+    let tools = ToolboxConfig::new(&root);
+    let commands = options.turn_end.iter().map(|line| HookCommand {
+        key: (*line).into(),
+        line: (*line).into(),
+        observe: false,
+    });
+    let hooks = Hooks::new(HooksConfig::beside(&tools, "s", commands.collect()));
+    let toolbox = Toolbox::new(tools).unwrap();
     let script = Script::parse(&options.script).unwrap_or_else(|e| panic!("{e}"));
     let mut config = SessionConfig::new(ModelConfig::new("scripted", 32_768));
     preset(&mut config);
     config.settings.approvals = ApprovalMode::Auto;
     config.tools = toolbox.specs();
+    config.hooks = options.turn_end.iter().map(|line| turn_end(line)).collect();
     let now = Now {
         mono_us: 0,
         unix_ms: 1_700_000_000_000,
@@ -232,8 +256,10 @@ fn agent(options: RigOptions, root: PathBuf, input: PipeReader, output: PipeWrit
     let world = World {
         backend: Backend::Scripted(Arc::new(script)),
         toolbox,
+        hooks,
         durable: Box::new(Disk {
             fails: options.fail_writes,
+            folder: root,
         }),
         reload: Box::new(|| {
             Ok(Answer::Reloaded {
@@ -262,6 +288,18 @@ fn agent(options: RigOptions, root: PathBuf, input: PipeReader, output: PipeWrit
         .unwrap();
     runtime.shutdown_timeout(Duration::from_secs(1));
     code
+}
+
+fn turn_end(key: &str) -> LocalHook {
+    LocalHook {
+        spec: HookSpec {
+            key: key.into(),
+            point: HookPoint::TurnEnd,
+            matcher: None,
+            timeout_us: None,
+        },
+        decides: true,
+    }
 }
 
 fn info(root: &std::path::Path) -> Box<SessionInfo> {

@@ -7,6 +7,7 @@ mod compaction;
 mod history;
 mod limits;
 mod rows;
+mod told;
 mod trace;
 mod traces;
 mod world;

@@ -2,8 +2,6 @@
 
 use std::ffi::OsString;
 
-use super::super::ToolboxConfig;
-
 /// Passed on if set: what programs need to find files, speak the right language and know the user.
 const HARMLESS: [&str; 22] = [
     "PATH",
@@ -30,23 +28,34 @@ const HARMLESS: [&str; 22] = [
     "XDG_RUNTIME_DIR",
 ];
 
+/// What the environment of a command is made of.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lists<'a> {
+    /// Passed on, besides the harmless ones.
+    pub(crate) pass: &'a [String],
+    /// Never passed on or set.
+    pub(crate) deny: &'a [String],
+    /// Set; they win over those passed on.
+    pub(crate) extra: &'a [(String, String)],
+}
+
 /// The variables for a command. `lookup` reads the program's own environment.
-pub(super) fn variables(
-    config: &ToolboxConfig,
+pub(crate) fn variables(
+    lists: Lists<'_>,
     lookup: impl Fn(&str) -> Option<OsString>,
 ) -> Vec<(String, OsString)> {
-    let denied = |name: &str| config.deny_env.iter().any(|d| d == name);
+    let denied = |name: &str| lists.deny.iter().any(|d| d == name);
     // A name that no environment can hold would make the start fail.
     let sane = |name: &str| !name.is_empty() && !name.contains(['=', '\0']);
     let inherited = HARMLESS
         .into_iter()
-        .chain(config.env.iter().map(String::as_str));
+        .chain(lists.pass.iter().map(String::as_str));
     let mut list: Vec<(String, OsString)> = inherited
         .filter(|name| sane(name) && !denied(name))
         .filter_map(|name| lookup(name).map(|value| (name.to_owned(), value)))
         .collect();
-    let extra = config
-        .extra_env
+    let extra = lists
+        .extra
         .iter()
         .filter(|(name, value)| sane(name) && !denied(name) && !value.contains('\0'));
     list.extend(extra.map(|(name, value)| (name.clone(), value.into())));
@@ -59,20 +68,20 @@ mod tests {
 
     #[test]
     fn only_listed_variables_pass_and_keys_never() {
-        let mut config = ToolboxConfig::new("/");
-        config.env = vec![
-            "CARGO_HOME".into(),
-            "OPENAI_API_KEY".into(),
-            "A=B".into(),
-            String::new(),
-        ];
-        config.deny_env = vec!["OPENAI_API_KEY".into(), "EXTRA_KEY".into()];
-        config.extra_env = vec![
-            ("TURNWIRE_SESSION".into(), "s1".into()),
-            ("EXTRA_KEY".into(), "sk-1".into()),
-            ("LANG".into(), "C".into()),
-        ];
-        let list = variables(&config, |name| Some(format!("value of {name}").into()));
+        let pass = ["CARGO_HOME", "OPENAI_API_KEY", "A=B", ""].map(String::from);
+        let deny = ["OPENAI_API_KEY", "EXTRA_KEY"].map(String::from);
+        let extra = [
+            ("TURNWIRE_SESSION", "s1"),
+            ("EXTRA_KEY", "sk-1"),
+            ("LANG", "C"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let lists = Lists {
+            pass: &pass,
+            deny: &deny,
+            extra: &extra,
+        };
+        let list = variables(lists, |name| Some(format!("value of {name}").into()));
         let names: Vec<&str> = list.iter().map(|(name, _)| name.as_str()).collect();
         assert!(
             names.contains(&"PATH")

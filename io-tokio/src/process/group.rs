@@ -7,7 +7,7 @@ use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid,
 };
-use tokio::process::{ChildStderr, ChildStdout, Command};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
@@ -53,6 +53,11 @@ impl Group {
             pid,
             settled: false,
         })
+    }
+
+    /// The child's stdin, if it was started with a pipe.
+    pub(crate) fn stdin(&mut self) -> Option<ChildStdin> {
+        self.child.stdin().take()
     }
 
     /// The child's stdout and stderr.

@@ -1,39 +1,26 @@
 //! `bash`: one command in a shell of its own.
 
-mod env;
-pub(crate) mod group;
-
 use std::io;
 use std::path::Path;
-use std::pin::pin;
 use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until};
 use turnwire::vocab::{Block, Progress, ToolOutcome, ToolUpdate};
 
 use super::outcome::{Finished, reason};
 use super::text::{HeadTail, Rendered, WholeCharacters};
 use super::{CancelToken, ToolboxConfig, input};
-use group::{Exit, Group};
+use crate::process::env::{self, Lists};
+use crate::process::group::{Exit, Group};
+use crate::process::{self, Stopped, Terms};
 
 /// Shortest time between two progress updates.
 const PROGRESS_EVERY: Duration = Duration::from_millis(150);
 /// Bytes of text in one progress update; of more, head and tail are shown.
 const PROGRESS_BYTES: usize = 16 * 1024;
-/// How long the pipes are read after the shell has ended, if something else holds them open.
-const DRAIN: Duration = Duration::from_millis(100);
-/// How long left-behind processes have between SIGTERM and SIGKILL, if the grace time isn't shorter.
-const LEFT_BEHIND: Duration = Duration::from_secs(1);
-
-/// Why the command was ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stopped {
-    Cancelled,
-    TimedOut,
-}
 
 /// Runs the command and settles its whole process group.
 pub(crate) async fn run(
@@ -70,9 +57,14 @@ async fn attempt(
 ) -> io::Result<Ended> {
     let mut command = Command::new(&config.shell);
     command.arg("-c").arg(line).current_dir(root);
+    let lists = Lists {
+        pass: &config.env,
+        deny: &config.deny_env,
+        extra: &config.extra_env,
+    };
     command
         .env_clear()
-        .envs(env::variables(config, |name| std::env::var_os(name)));
+        .envs(env::variables(lists, |name| std::env::var_os(name)));
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -83,54 +75,11 @@ async fn attempt(
 
     let mut capture = Capture::new(config.output_limit);
     let mut reading = Box::pin(capture.read(stdout, stderr, updates));
-    let mut read_all = false;
-
-    // Until the shell is dead.
-    let timer = Instant::now() + limit;
-    let mut kill_at = None;
-    let mut stopped = None;
-    {
-        let mut exited = pin!(group.exited());
-        loop {
-            let wake = kill_at.unwrap_or(timer);
-            tokio::select! {
-                biased;
-                ended = &mut exited => break ended?,
-                () = cancel.cancelled(), if stopped.is_none() => stopped = Some(Stopped::Cancelled),
-                () = sleep_until(wake) => match kill_at {
-                    None => stopped = Some(Stopped::TimedOut),
-                    // A shell that can't even be killed now is waiting for a device; it is waited for.
-                    Some(_) => {
-                        group.kill();
-                        kill_at = Some(Instant::now() + config.grace.max(LEFT_BEHIND));
-                    }
-                },
-                () = &mut reading, if !read_all => read_all = true,
-            }
-            if stopped.is_some() && kill_at.is_none() {
-                group.terminate();
-                kill_at = Some(Instant::now() + config.grace);
-            }
-        }
-    }
-
-    // What the shell wrote is in the pipes by now. Somebody else may hold them open: don't wait for long.
-    let now = Instant::now();
-    if !read_all {
-        read_all = timeout_at(now + DRAIN, &mut reading).await.is_ok();
-    }
-    // A cancelled command's children share its grace time.
-    let deadline = kill_at.unwrap_or(now + LEFT_BEHIND.min(config.grace));
-    let exit = {
-        let mut settle = pin!(group.settle(deadline));
-        loop {
-            // Last words of what is being ended are read, too; else it could block on a full pipe.
-            tokio::select! {
-                exit = &mut settle => break exit?,
-                () = &mut reading, if !read_all => read_all = true,
-            }
-        }
+    let terms = Terms {
+        limit: Some(limit),
+        grace: config.grace,
     };
+    let (exit, stopped) = process::run_out(group, &terms, cancel, reading.as_mut()).await?;
     drop(reading);
     Ok(Ended {
         exit,

@@ -1,0 +1,95 @@
+//! Hooks of the driver, over real pipes: what is written before what, and what is left behind.
+
+mod support;
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use support::{Gate, Rig, RigOptions};
+
+const HELLO: &str = "reply\n say: Hello.";
+
+#[test]
+fn om_30_s_41_a_refusal_is_stored_before_it_is_announced() {
+    let gate = Gate::default();
+    let rig = Rig::start(RigOptions {
+        gate: Some(gate.clone()),
+        turn_end: vec!["test -e again || { touch again; echo tests failing; exit 2; }"],
+        ..RigOptions::script(HELLO)
+    });
+    gate.hold_at("turn_refused");
+    rig.say(r#"{"cmd":"user","text":"hi"}"#);
+    gate.wait_held();
+    let stored = std::fs::read_to_string(rig.path("refusals")).unwrap_or_default();
+    assert!(
+        stored.contains("tests failing"),
+        "announced, not stored: {stored:?}"
+    );
+    gate.open();
+    assert_eq!(rig.wait_for("done")["stop_reason"], "stop");
+    rig.close_input();
+    assert_eq!(rig.finish().0, 0);
+}
+
+#[test]
+fn om_23_a_refusal_that_cant_be_stored_leaves_the_reply_unverified() {
+    let rig = Rig::start(RigOptions {
+        fail_writes: true,
+        turn_end: vec!["echo no; exit 2"],
+        ..RigOptions::script(HELLO)
+    });
+    rig.say(r#"{"cmd":"user","text":"hi"}"#);
+    assert_eq!(rig.wait_for("done")["stop_reason"], "unverified");
+    rig.close_input();
+    let (_, lines) = rig.finish();
+    assert!(
+        lines.iter().all(|line| line["type"] != "turn_refused"),
+        "{lines:?}"
+    );
+}
+
+#[test]
+fn s_65_a_hook_starts_after_what_was_said_before_it_is_written() {
+    let gate = Gate::default();
+    let rig = Rig::start(RigOptions {
+        gate: Some(gate.clone()),
+        turn_end: vec!["touch begun"],
+        ..RigOptions::script(HELLO)
+    });
+    gate.hold_at("message_done");
+    rig.say(r#"{"cmd":"user","text":"hi"}"#);
+    gate.wait_held();
+    std::thread::sleep(Duration::from_millis(150));
+    assert!(!rig.path("begun").exists());
+    gate.open();
+    rig.wait_for("done");
+    assert!(rig.path("begun").exists());
+    rig.close_input();
+    assert_eq!(rig.finish().0, 0);
+}
+
+#[test]
+fn a_session_that_ends_takes_its_hook_along() {
+    let begun = Instant::now();
+    let gate = Gate::default();
+    let rig = Rig::start(RigOptions {
+        gate: Some(gate.clone()),
+        turn_end: vec!["echo $$ >begun; sleep 30 & sleep 30"],
+        ..RigOptions::script(HELLO)
+    });
+    rig.say(r#"{"cmd":"user","text":"hi"}"#);
+    let group = rig.wait_for_file("begun");
+    // Nobody reads any more: the session is over, wherever it stands.
+    gate.break_now();
+    rig.say("noise");
+    assert_eq!(rig.finish().0, 129);
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    let looked = Command::new("kill")
+        .args(["-0", "--", &format!("-{}", group.trim())])
+        .stderr(Stdio::null())
+        .status();
+    assert!(
+        !looked.expect("kill").success(),
+        "the hook's group is still there"
+    );
+}
