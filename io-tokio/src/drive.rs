@@ -10,7 +10,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
-use tokio::process::Command as Process;
+use std::process::Command as Process;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use turnwire::frame::LineSplitter;
@@ -18,13 +18,14 @@ use turnwire::protocol::{Client, ClientOutput, Protocol};
 use turnwire::vocab::*;
 
 use crate::clock::Clock;
-use crate::error::Error;
 use crate::input::{self, HostInput};
 use crate::output::Output;
-use crate::process::group::{Exit, Group};
+use crate::process::Group;
 use crate::signals::Signals;
 pub use person::Person;
 use person::Questions;
+use turnwire_io::Error;
+use turnwire_io::process::Exit;
 
 /// Above this many bytes that nobody has read from the screen, the agent isn't read on.
 const UNREAD: u64 = 1024 * 1024;
@@ -485,7 +486,12 @@ impl<P: Protocol> Drive<P> {
     /// The agent is dead: what is left of its group ends, and the last is shown.
     async fn finish(mut self) -> Result<Driven, Error> {
         let deadline = Instant::now() + GRACE;
-        let end = match self.group.settle(deadline).await.map_err(Error::Setup)? {
+        let end = match self
+            .group
+            .settle(deadline.into_std())
+            .await
+            .map_err(Error::Setup)?
+        {
             Exit::Code(code) => AgentEnd::Code(code),
             Exit::Signal(signal) => AgentEnd::Signal(signal),
         };

@@ -8,15 +8,14 @@ use tokio::sync::mpsc;
 use turnwire::frame::LineSplitter;
 use turnwire::protocol::{Protocol, Server, ServerOutput};
 use turnwire::vocab::{Agent, Due, Input, Misuse, Now, Output as AgentOutput, Signal};
+use turnwire_io::{Error, World};
 
 use crate::clock::Clock;
 use crate::effects::{Effects, Report};
-use crate::error::Error;
 use crate::gone::Gone;
 use crate::input::{self, HostInput};
 use crate::output::Output;
 use crate::signals::Signals;
-use crate::world::World;
 
 /// Above this many bytes that the host has not read, model streams are not read on.
 const UNREAD_BULK: u64 = 256 * 1024;

@@ -17,10 +17,10 @@ use turnwire::vocab::{
     ModelChunk, RequestId, RunId, Text, ToolOutcome, ToolUpdate, WriteId,
 };
 
-use crate::hooks::HookJob;
-use crate::model::{Backend, Part};
+use turnwire_io::hooks::HookJob;
+use turnwire_io::{Backend, Part, World, WriteJob};
+
 use crate::tools::CancelToken;
-use crate::world::{World, WriteJob};
 
 /// How many pieces of bulk (bodies, progress) may lie between the tasks and the loop.
 const BULK: usize = 4;
@@ -138,7 +138,6 @@ impl Effects {
         let work = match (&effect, agent.body(run, &effect)) {
             (Effect::StartModel(request), Some(EffectBody::Model(body))) => {
                 match &self.world.backend {
-                    #[cfg(feature = "http")]
                     Backend::Http(provider) => {
                         let mut bytes = Vec::new();
                         encode_request(provider.api, &body, &provider.options, &mut bytes);
@@ -156,6 +155,7 @@ impl Effects {
                             reply,
                         }
                     }
+                    _ => return self.act(effect),
                 }
             }
             (Effect::RunTool { call }, Some(EffectBody::Tool { name, input, .. })) => Work::Tool {
@@ -305,7 +305,15 @@ impl Effects {
                 self.spawn_model(request, decoder, task);
             }
             #[cfg(not(feature = "http"))]
-            Work::Model { .. } => {}
+            Work::Model { request, .. } => {
+                let why = "this driver was built without HTTP".to_owned();
+                let (sink, decoder) = (
+                    self.sink(request),
+                    ReplyDecoder::new(Api::OpenAi, ReplyLimits::default()),
+                );
+                let part = Part::Unreached { why, reached: true };
+                self.spawn_model(request, decoder, async move { sink(part).await });
+            }
             Work::Script {
                 request,
                 api,
@@ -383,7 +391,8 @@ impl Effects {
                 }
                 let _ = report.send(Report::Tool(call, update));
             };
-            let run = AssertUnwindSafe(toolbox.run(&name, &input, cancel, updates)).catch_unwind();
+            let run = AssertUnwindSafe(crate::tools::run(&toolbox, &name, &input, cancel, updates))
+                .catch_unwind();
             let done = run
                 .await
                 .unwrap_or_else(|p| failed(&format!("the tool crashed: {}", panic_text(&*p))));
@@ -396,7 +405,7 @@ impl Effects {
         self.hooks.insert(hook, cancel.clone());
         let report = self.report.clone();
         tokio::spawn(async move {
-            let run = AssertUnwindSafe(job.run(&cancel)).catch_unwind();
+            let run = AssertUnwindSafe(crate::hook::run(&job, &cancel)).catch_unwind();
             let outcome = run
                 .await
                 .unwrap_or_else(|p| Err(format!("its task crashed: {}", panic_text(&*p)).into()));

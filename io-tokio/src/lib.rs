@@ -19,22 +19,17 @@ mod clock;
 mod drive;
 mod driver;
 mod effects;
-mod error;
 mod gone;
-pub mod hooks;
+mod hook;
 mod input;
 mod model;
 mod output;
 mod process;
-mod secret;
 mod signals;
-pub mod store;
 pub mod tools;
-mod world;
 
 pub use drive::{AgentEnd, Driven, Person, Screen, Task, drive};
 pub use driver::{Answer, Host, serve};
-pub use error::Error;
-pub use model::{Backend, HttpProvider};
-pub use secret::Secret;
-pub use world::{Durable, Forget, World, WriteJob};
+pub use turnwire_io::{
+    Backend, Durable, Error, Forget, HttpProvider, Secret, World, WriteJob, hooks, store,
+};

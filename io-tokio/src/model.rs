@@ -1,118 +1,9 @@
-//! Model backends: where a request's bytes come from. What comes back is bytes
-//! too; the pure decoder in `core` reads them, whoever sent them.
+//! How a model's reply comes: from a script, or over HTTP.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use turnwire::model::script::{Script, ScriptEnd, ScriptReply};
-use turnwire::model::{Api, ReplyDecoder, ReplyHead, ReplyLimits, RequestOptions, lost, unreached};
-use turnwire::vocab::{ModelChunk, Now};
-
-use crate::secret::Secret;
-
-/// A model provider reached over HTTP.
-#[derive(Clone, Debug)]
-pub struct HttpProvider {
-    /// Whose API it speaks.
-    pub api: Api,
-    /// Base of its URLs, which ends in the API's version: `https://host/v1`.
-    pub base_url: String,
-    /// The key, sent as the API wants it; none for a local server that asks for none.
-    pub key: Option<Secret>,
-    /// Further request headers.
-    pub headers: Vec<(String, String)>,
-    /// Settings of the request body.
-    pub options: RequestOptions,
-    /// Limits of a reply.
-    pub limits: ReplyLimits,
-}
-
-/// Where model requests go.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Backend {
-    /// To a provider over HTTP.
-    #[cfg(feature = "http")]
-    Http(Box<HttpProvider>),
-    /// To a script in this process; its bytes run through the same decoders.
-    Scripted(Arc<Script>),
-}
-
-impl Backend {
-    /// A chunk whose text for people doesn't hold the key, whatever the provider sent back.
-    pub(crate) fn without_key<'a>(&self, mut chunk: ModelChunk<'a>) -> ModelChunk<'a> {
-        let key = match self {
-            #[cfg(feature = "http")]
-            Backend::Http(provider) => provider.key.as_ref(),
-            Backend::Scripted(_) => None,
-        };
-        if let ModelChunk::Failed { failure, .. } = &mut chunk
-            && let Some(shown) = key.and_then(|key: &Secret| key.hidden_in(&failure.text))
-        {
-            failure.text = shown.into();
-        }
-        chunk
-    }
-}
-
-/// What a request's task tells the loop.
-#[derive(Debug)]
-pub(crate) enum Part {
-    /// The response's head.
-    Head {
-        status: u16,
-        reason: String,
-        content_type: Option<String>,
-        retry_after: Option<String>,
-    },
-    /// The next bytes of its body, at most [`PART_MAX`] of them.
-    Body(Bytes),
-    /// The body ended as HTTP says it should.
-    End,
-    /// The connection broke after the head.
-    Broken(String),
-    /// No head came. `reached`: whether the endpoint was ever connected to.
-    Unreached { why: String, reached: bool },
-}
-
-impl Part {
-    /// Lets `decoder` read this part; whether the request is settled with it.
-    pub(crate) fn decode(
-        &self,
-        decoder: &mut ReplyDecoder,
-        now: Now,
-        sink: &mut dyn FnMut(ModelChunk<'_>),
-    ) -> bool {
-        match self {
-            Part::Head {
-                status,
-                reason,
-                content_type,
-                retry_after,
-            } => {
-                let (content_type, retry_after) = (content_type.as_deref(), retry_after.as_deref());
-                decoder.head(
-                    &ReplyHead {
-                        status: *status,
-                        reason,
-                        content_type,
-                        retry_after,
-                    },
-                    now,
-                );
-            }
-            Part::Body(bytes) => decoder.bytes(bytes, now, sink),
-            Part::End => decoder.end(now, sink),
-            Part::Broken(why) => decoder.broken(why, now, sink),
-            Part::Unreached { why, reached } => {
-                sink(if *reached { lost(why) } else { unreached(why) });
-                return true;
-            }
-        }
-        decoder.is_settled()
-    }
-}
+use turnwire::model::script::{ScriptEnd, ScriptReply};
+use turnwire_io::Part;
 
 /// Plays a scripted reply, with its pauses.
 pub(crate) async fn play<F>(reply: ScriptReply, give: impl Fn(Part) -> F)
@@ -153,10 +44,6 @@ where
     .await;
 }
 
-/// The largest piece of a body that is handed over at once, in bytes: it bounds
-/// what a stalled host can make the loop hold.
-pub(crate) const PART_MAX: usize = 64 * 1024;
-
 #[cfg(feature = "http")]
 pub(crate) mod http {
     //! Streaming HTTP on reqwest with rustls.
@@ -165,6 +52,8 @@ pub(crate) mod http {
     use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
     use std::error::Error as _;
     use std::sync::OnceLock;
+
+    use turnwire_io::{HttpProvider, PART_MAX};
 
     use super::*;
 

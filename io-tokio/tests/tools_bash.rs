@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tools_support::{bash, call, call_until, config, toolbox};
 use turnwire::vocab::{ToolOutcome, ToolUpdate};
-use turnwire_tokio::tools::{CancelToken, Toolbox};
+use turnwire_tokio::tools::{CancelToken, Toolbox, run};
 
 fn project() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder")
@@ -381,9 +381,7 @@ async fn a_vanished_project_is_a_failed_call() {
         "{text}"
     );
     assert!(matches!(
-        tools
-            .run("list_dir", "{}", CancelToken::new(), |_| {})
-            .await,
+        run(&tools, "list_dir", "{}", CancelToken::new(), |_| {}).await,
         ToolUpdate::Done {
             outcome: ToolOutcome::Failed,
             ..

@@ -12,7 +12,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tools_support::{Ended, call, call_until, config, toolbox};
 use turnwire::vocab::{ToolOutcome, ToolUpdate};
-use turnwire_tokio::tools::{CancelToken, Toolbox};
+use turnwire_tokio::tools::{self, CancelToken, Toolbox};
 
 fn project() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder")
@@ -660,15 +660,20 @@ async fn a_call_cancelled_before_it_starts_does_nothing() {
 #[tokio::test]
 async fn the_changed_file_is_told_before_the_end() {
     let dir = project();
-    let tools = toolbox(dir.path());
+    let offered = toolbox(dir.path());
     let seen = std::sync::Mutex::new(0);
     let input = json!({"path": "a", "content": "x"}).to_string();
-    let done = tools
-        .run("write_file", &input, CancelToken::new(), |update| {
+    let done = tools::run(
+        &offered,
+        "write_file",
+        &input,
+        CancelToken::new(),
+        |update| {
             assert!(matches!(update, ToolUpdate::FileChanged { .. }));
             *seen.lock().expect("a lock") += 1;
-        })
-        .await;
+        },
+    )
+    .await;
     assert!(matches!(
         done,
         ToolUpdate::Done {

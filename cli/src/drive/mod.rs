@@ -77,7 +77,7 @@ fn start(
             "drive: name the agent's command after --".to_owned(),
         ));
     };
-    let mut process = tokio::process::Command::new(program);
+    let mut process = std::process::Command::new(program);
     process.args(args);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use turnwire::vocab::{Block, Progress, Show, ToolOutcome, ToolUpdate};
-use turnwire_tokio::tools::{CancelToken, Toolbox, ToolboxConfig};
+use turnwire_tokio::tools::{CancelToken, Toolbox, ToolboxConfig, run};
 
 /// How a call ended.
 #[derive(Debug)]
@@ -96,9 +96,7 @@ pub async fn call_until(
     cancel: CancelToken,
 ) -> Ended {
     let mut updates = Vec::new();
-    let done = tools
-        .run(name, &input.to_string(), cancel, |u| updates.push(u))
-        .await;
+    let done = run(tools, name, &input.to_string(), cancel, |u| updates.push(u)).await;
     match done {
         ToolUpdate::Done {
             outcome,

@@ -1,6 +1,6 @@
 //! Where sessions are kept: a folder with an index, and one transcript a session.
 //!
-//! Plain blocking I/O, for the thread that a driver keeps for it; nothing here knows tokio. The form of the files is
+//! Plain blocking I/O, for the thread that a driver keeps for it; nothing here knows a runtime. The form of the files is
 //! described in `docs/sessions.md`.
 //!
 //! What it promises:

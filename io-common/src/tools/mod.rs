@@ -1,11 +1,11 @@
 //! The tools that the program itself offers to the model: `read_file`, `write_file`, `edit_file`,
 //! `list_dir`, `search` and `bash`.
 //!
-//! A call never fails towards the caller: whatever happens becomes a [`ToolUpdate::Done`] with a text
+//! A call never fails towards the caller: whatever happens becomes a [`ToolUpdate::Done`](turnwire::vocab::ToolUpdate::Done) with a text
 //! that a model can act on. Paths stay inside the project, outputs are bounded, children get a listed
 //! environment, and no process of a command's group outlives its call.
 
-pub(crate) mod bash;
+mod bash;
 mod files;
 mod input;
 mod outcome;
@@ -16,12 +16,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use turnwire::vocab::{ToolOutcome, ToolSpec, ToolUpdate};
+use turnwire::vocab::{ToolOutcome, ToolSpec};
 
-pub use tokio_util::sync::CancellationToken as CancelToken;
+pub use bash::{Capture, CommandJob};
+pub use outcome::{Failed, FileChange, Finished};
 
 use files::path::Root;
-use outcome::{Failed, Finished};
 
 /// How the tools behave.
 #[derive(Clone, Debug)]
@@ -147,57 +147,46 @@ impl Toolbox {
         spec::all(&self.shared.config)
     }
 
-    /// Carries out one call and gives its end, always [`ToolUpdate::Done`].
-    ///
-    /// `input` is the text of a JSON object. Before it returns, `updates` gets progress of a running
-    /// command, at most about seven times a second, and [`ToolUpdate::FileChanged`] for a file that was
-    /// written. A cancelled call ends [`ToolOutcome::Cancelled`]; one that changes a file is finished
-    /// first. If the future is dropped, a running command's process group is killed.
-    pub async fn run(
-        &self,
-        name: &str,
-        input: &str,
-        cancel: CancelToken,
-        mut updates: impl FnMut(ToolUpdate) + Send,
-    ) -> ToolUpdate {
-        let finished = if cancel.is_cancelled() {
-            Finished::cancelled()
-        } else if name == "bash" {
-            match input::parse(name, input) {
-                Ok(args) => {
-                    bash::run(
-                        &self.shared.config,
-                        self.root(),
-                        &args,
-                        &cancel,
-                        &mut updates,
-                    )
-                    .await
-                }
-                Err(text) => Finished::new(ToolOutcome::Invalid, text),
-            }
-        } else {
-            self.run_blocking(name, input, cancel).await
-        };
-        let (file, done) = finished.into_updates();
-        if let Some(file) = file {
-            updates(file);
+    /// Makes one call ready. `input` is the text of a JSON object.
+    pub fn prepare(&self, name: &str, input: &str) -> ToolJob {
+        if name != bash::NAME {
+            return ToolJob::File(FileJob {
+                shared: self.shared.clone(),
+                name: name.to_owned(),
+                input: input.to_owned(),
+            });
         }
-        done
+        match input::parse(name, input).and_then(|args| CommandJob::new(&self.shared, args)) {
+            Ok(job) => ToolJob::Command(job),
+            Err(text) => ToolJob::Over(Finished::new(ToolOutcome::Invalid, text)),
+        }
     }
+}
 
-    async fn run_blocking(&self, name: &str, input: &str, cancel: CancelToken) -> Finished {
-        let (shared, name, input) = (self.shared.clone(), name.to_owned(), input.to_owned());
-        let call = tokio::task::spawn_blocking(move || {
-            shared.file_tool(&name, &input, &|| cancel.is_cancelled())
-        });
-        match call.await {
-            Ok(finished) => finished,
-            Err(error) => {
-                tracing::error!(%error, "a tool call broke down");
-                Finished::failed("the tool broke down; this is a fault of the program")
-            }
-        }
+/// A call that is ready to be carried out.
+#[derive(Debug)]
+pub enum ToolJob {
+    /// A command to run in a subprocess.
+    Command(CommandJob),
+    /// Work on files, which blocks.
+    File(FileJob),
+    /// It is over before it began: its arguments were wrong.
+    Over(Finished),
+}
+
+/// A call of a file tool.
+#[derive(Debug)]
+pub struct FileJob {
+    shared: Arc<Shared>,
+    name: String,
+    input: String,
+}
+
+impl FileJob {
+    /// Carries it out, on a thread that may block. A call that only looks asks `stop` now and then whether it
+    /// shall end; one that changes a file is finished first.
+    pub fn run(&self, stop: &dyn Fn() -> bool) -> Finished {
+        self.shared.file_tool(&self.name, &self.input, stop)
     }
 }
 

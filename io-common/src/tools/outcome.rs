@@ -4,50 +4,50 @@ use turnwire::vocab::{Block, Show, Text, ToolOutcome, ToolUpdate};
 
 /// The result of one call.
 #[derive(Debug)]
-pub(crate) struct Finished {
+pub struct Finished {
     /// How it ended.
-    pub(crate) outcome: ToolOutcome,
+    pub outcome: ToolOutcome,
     /// What the model reads.
-    pub(crate) text: String,
+    pub text: String,
     /// The file it changed, if any.
-    pub(crate) change: Option<FileChange>,
+    pub change: Option<FileChange>,
     /// Facts for a display: name and value.
-    pub(crate) meta: Vec<(&'static str, String)>,
+    pub meta: Vec<(&'static str, String)>,
     /// Whether `text` lacks something that the tool found.
-    pub(crate) truncated: bool,
+    pub truncated: bool,
 }
 
 /// A file that a call changed.
 #[derive(Debug)]
-pub(crate) struct FileChange {
+pub struct FileChange {
     /// Below the root where possible, with `/`.
-    pub(crate) path: String,
+    pub path: String,
     /// Unified diff with `---`/`+++` headers.
-    pub(crate) diff: String,
+    pub diff: String,
     /// Lines added.
-    pub(crate) added: u32,
+    pub added: u32,
     /// Lines removed.
-    pub(crate) removed: u32,
+    pub removed: u32,
 }
 
 impl Finished {
     /// It went well.
-    pub(crate) fn ok(text: impl Into<String>) -> Self {
+    pub fn ok(text: impl Into<String>) -> Self {
         Self::new(ToolOutcome::Ok, text)
     }
 
     /// It failed; the text says why.
-    pub(crate) fn failed(text: impl Into<String>) -> Self {
+    pub fn failed(text: impl Into<String>) -> Self {
         Self::new(ToolOutcome::Failed, text)
     }
 
     /// The host or a signal stopped it.
-    pub(crate) fn cancelled() -> Self {
+    pub fn cancelled() -> Self {
         Self::new(ToolOutcome::Cancelled, "cancelled by user")
     }
 
     /// Any outcome.
-    pub(crate) fn new(outcome: ToolOutcome, text: impl Into<String>) -> Self {
+    pub fn new(outcome: ToolOutcome, text: impl Into<String>) -> Self {
         Self {
             outcome,
             text: text.into(),
@@ -58,7 +58,7 @@ impl Finished {
     }
 
     /// The updates it amounts to: the changed file, if any, then the end.
-    pub(crate) fn into_updates(self) -> (Option<ToolUpdate>, ToolUpdate) {
+    pub fn into_updates(self) -> (Option<ToolUpdate>, ToolUpdate) {
         let changed: Vec<Text> = self
             .change
             .iter()
@@ -99,7 +99,7 @@ impl Finished {
 
 /// Why a tool couldn't do what was asked: one text, clear to a model.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Failed(pub(crate) String);
+pub struct Failed(pub String);
 
 impl From<String> for Failed {
     fn from(text: String) -> Self {

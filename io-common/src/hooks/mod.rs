@@ -1,4 +1,4 @@
-//! Hooks that the driver runs: command lines that look at what a session is about to do, and may object.
+//! Hooks that a driver runs: command lines that look at what a session is about to do, and may object.
 //!
 //! A hook is one line for `sh`, run in the project's folder, in a process group of its own that is gone
 //! before its answer counts, with a listed environment. It reads one line of JSON from its standard input
@@ -8,24 +8,19 @@
 
 mod answer;
 mod payload;
-#[cfg(test)]
-mod tests;
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::Command;
 use turnwire::vocab::{HookFacts, HookPoint, HookReply, RawJson, Text};
 
-use crate::process::env::{self, Lists};
-use crate::process::group::{Exit, Group};
-use crate::process::{self, Terms};
-use crate::tools::{CancelToken, ToolboxConfig};
+use crate::process::env::Lists;
+use crate::process::{self, Exit, Terms};
+use crate::tools::ToolboxConfig;
 
 pub use answer::{ANSWER_BYTES, TEXT_BYTES};
 
@@ -108,7 +103,7 @@ impl Hooks {
     }
 
     /// Makes a run ready: it owns what it needs. `None` if there is no hook of that name.
-    pub(crate) fn prepare(
+    pub fn prepare(
         &self,
         key: &str,
         point: HookPoint,
@@ -135,7 +130,7 @@ impl Hooks {
 
 /// A run that is ready to start.
 #[derive(Debug)]
-pub(crate) struct HookJob {
+pub struct HookJob {
     shared: Arc<Shared>,
     at: usize,
     point: HookPoint,
@@ -143,26 +138,43 @@ pub(crate) struct HookJob {
 }
 
 impl HookJob {
-    /// Runs it. When this returns, no process of its group is left. Dropped, its group is killed.
-    ///
-    /// `Err`: it failed, and how; a run that was stopped is one of those.
-    pub(crate) async fn run(self, stop: &CancelToken) -> Result<HookReply, Text> {
-        let HookJob {
-            shared,
-            at,
-            point,
-            payload,
-        } = self;
-        let config = &shared.config;
-        let Some(hook) = config.commands.get(at) else {
-            return Err("there is no such hook".into());
+    /// What to start, with all three pipes. It must lead a process group of its own.
+    pub fn command(&self) -> Command {
+        let config = &self.shared.config;
+        let lists = Lists {
+            pass: &config.env,
+            deny: &config.deny_env,
+            extra: &config.extra_env,
         };
-        if stop.is_cancelled() {
-            return Err("it was stopped".into());
+        let hook = config.commands.get(self.at);
+        // Unreachable: the place was looked up in this very list, which doesn't change. `false` fails, like a hook.
+        let line = hook.map_or("false", |hook| &hook.line);
+        process::shell("sh", line, &config.root, lists, Stdio::piped())
+    }
+
+    /// What it is told: one line, the newline included. Its stdin is closed behind it.
+    pub fn payload(&self) -> &[u8] {
+        &self.payload
+    }
+
+    /// How it is ended when it is stopped. It has no limit of its own.
+    pub fn terms(&self) -> Terms {
+        Terms {
+            limit: None,
+            grace: self.shared.config.grace,
         }
-        match attempt(config, &hook.line, &payload, stop).await {
+    }
+
+    /// What its run amounts to: what it answered, `Ok(None)` if it was stopped, an error if it couldn't be run.
+    ///
+    /// # Errors
+    /// It failed, and how; a run that was stopped is one of those.
+    pub fn outcome(&self, ran: io::Result<Option<Ended>>) -> Result<HookReply, Text> {
+        let hook = self.shared.config.commands.get(self.at);
+        let observe = hook.is_some_and(|hook| hook.observe);
+        match ran {
             Ok(None) => Err("it was stopped".into()),
-            Ok(Some(ended)) => answer::read(point, hook.observe, &ended).map_err(Text::from),
+            Ok(Some(ended)) => answer::read(self.point, observe, &ended).map_err(Text::from),
             Err(error) => Err(format!("can't run it: {error}").into()),
         }
     }
@@ -170,23 +182,46 @@ impl HookJob {
 
 /// A hook that has ended by itself.
 #[derive(Debug)]
-struct Ended {
-    exit: Exit,
-    stdout: Kept,
-    stderr: Kept,
+pub struct Ended {
+    /// How.
+    pub exit: Exit,
+    /// Its answer.
+    pub stdout: Kept,
+    /// Its complaints.
+    pub stderr: Kept,
 }
 
-/// The first bytes of a stream.
-#[derive(Debug, Default)]
-struct Kept {
+/// The first bytes of a stream: a hook that says too much isn't blocked by it.
+#[derive(Debug)]
+pub struct Kept {
     bytes: Vec<u8>,
+    limit: usize,
     /// Whether there were more.
     over: bool,
 }
 
 impl Kept {
-    fn push(&mut self, bytes: &[u8], limit: usize) {
-        let room = limit.saturating_sub(self.bytes.len());
+    fn new(limit: usize) -> Self {
+        Kept {
+            bytes: Vec::new(),
+            limit,
+            over: false,
+        }
+    }
+
+    /// For a hook's stdout.
+    pub fn out() -> Self {
+        Kept::new(ANSWER_BYTES)
+    }
+
+    /// For its stderr.
+    pub fn err() -> Self {
+        Kept::new(STDERR_BYTES)
+    }
+
+    /// Takes the next bytes, as far as there is room.
+    pub fn push(&mut self, bytes: &[u8]) {
+        let room = self.limit.saturating_sub(self.bytes.len());
         self.over |= bytes.len() > room;
         self.bytes
             .extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or_default());
@@ -195,66 +230,5 @@ impl Kept {
     /// As text, trimmed; what is no UTF-8 becomes U+FFFD.
     fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).trim().to_owned()
-    }
-}
-
-/// `None`: it was stopped.
-async fn attempt(
-    config: &HooksConfig,
-    line: &str,
-    payload: &[u8],
-    stop: &CancelToken,
-) -> io::Result<Option<Ended>> {
-    let lists = Lists {
-        pass: &config.env,
-        deny: &config.deny_env,
-        extra: &config.extra_env,
-    };
-    let mut command = Command::new("sh");
-    command.arg("-c").arg(line).current_dir(&config.root);
-    command
-        .env_clear()
-        .envs(env::variables(lists, |name| std::env::var_os(name)));
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true);
-    let mut group = Group::spawn(command)?;
-    let (stdin, (stdout, stderr)) = (group.stdin(), group.pipes());
-    let (mut out, mut err) = (Kept::default(), Kept::default());
-    let mut talk = Box::pin(async {
-        let tell = async {
-            // A hook that doesn't want to know is not at fault; the pipe is closed when all is said.
-            if let Some(mut stdin) = stdin {
-                let _ = stdin.write_all(payload).await;
-            }
-        };
-        tokio::join!(
-            tell,
-            listen(stdout, &mut out, ANSWER_BYTES),
-            listen(stderr, &mut err, STDERR_BYTES),
-        );
-    });
-    let terms = Terms {
-        limit: None,
-        grace: config.grace,
-    };
-    let (exit, stopped) = process::run_out(group, &terms, stop, talk.as_mut()).await?;
-    drop(talk);
-    let ended = Ended {
-        exit,
-        stdout: out,
-        stderr: err,
-    };
-    Ok(stopped.is_none().then_some(ended))
-}
-
-/// Reads a pipe to its end, and keeps the beginning: a hook that says too much isn't blocked by it.
-async fn listen(pipe: Option<impl AsyncRead + Unpin>, kept: &mut Kept, limit: usize) {
-    let Some(mut pipe) = pipe else { return };
-    let mut buffer = vec![0; 16 * 1024];
-    while let Ok(count @ 1..) = pipe.read(&mut buffer).await {
-        kept.push(buffer.get(..count).unwrap_or_default(), limit);
     }
 }

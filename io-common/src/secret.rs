@@ -25,7 +25,7 @@ impl Secret {
     }
 
     /// The text without the secret; `None` if it isn't in there. A provider may send a key back in an error.
-    pub(crate) fn hidden_in(&self, text: &str) -> Option<String> {
+    pub fn hidden_in(&self, text: &str) -> Option<String> {
         let secret: &str = &self.0;
         if secret.is_empty() {
             return None;

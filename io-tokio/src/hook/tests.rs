@@ -1,9 +1,11 @@
 //! The runner, with real subprocesses.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm)]
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use turnwire::vocab::{Block, CallId, HookVerdict, PromptId};
+use turnwire::vocab::{Block, CallId, HookFacts, HookPoint, HookVerdict, PromptId, RawJson};
+use turnwire_io::hooks::{HookCommand, Hooks, HooksConfig, TEXT_BYTES};
+use turnwire_io::tools::ToolboxConfig;
 
 use super::*;
 
@@ -69,15 +71,15 @@ impl Place {
         hooks.prepare("h", point, &facts, tool).unwrap()
     }
 
-    async fn run(&self, line: &str, point: HookPoint) -> Result<HookReply, Text> {
+    async fn answer(&self, line: &str, point: HookPoint) -> Result<HookReply, Text> {
         let limit = Duration::from_secs(20);
         let stop = CancelToken::new();
         let job = self.job(line, point);
-        tokio::time::timeout(limit, job.run(&stop)).await.unwrap()
+        tokio::time::timeout(limit, run(&job, &stop)).await.unwrap()
     }
 
     async fn fault(&self, line: &str, point: HookPoint) -> String {
-        self.run(line, point).await.unwrap_err().to_string()
+        self.answer(line, point).await.unwrap_err().to_string()
     }
 
     fn read(&self, name: &str) -> String {
@@ -110,7 +112,7 @@ async fn om_31_the_exit_code_decides() {
         ("echo out; exit 3", Err("exit code 3: out".into())),
         ("kill -9 $$", Err("ended by signal 9".into())),
     ] {
-        assert_eq!(place.run(line, point).await, want, "{line}");
+        assert_eq!(place.answer(line, point).await, want, "{line}");
     }
     let fault = place.fault("no-such-program", point).await;
     assert!(fault.starts_with("exit code 127: "), "{fault}");
@@ -121,7 +123,7 @@ async fn a_hook_in_a_folder_that_is_gone_fails_and_says_why() {
     let place = Place::new();
     let job = place.job("true", HookPoint::TurnEnd);
     std::fs::remove_dir(place.folder.path()).unwrap();
-    let fault = job.run(&CancelToken::new()).await.unwrap_err();
+    let fault = run(&job, &CancelToken::new()).await.unwrap_err();
     assert!(fault.starts_with("can't run it: "), "{fault}");
 }
 
@@ -138,7 +140,7 @@ async fn om_31_an_observing_hook_has_no_say() {
         let job = hooks
             .prepare("h", HookPoint::PreTool, &facts, None)
             .unwrap();
-        assert_eq!(job.run(&CancelToken::new()).await, want, "{line}");
+        assert_eq!(run(&job, &CancelToken::new()).await, want, "{line}");
     }
     let facts = HookFacts::Call { call: CallId(1) };
     for hooks in [place.hooks("true", true), Hooks::none()] {
@@ -210,7 +212,7 @@ async fn an_answer_says_more_where_it_has_a_meaning() {
         ),
     ] {
         let line = format!("cat <<'END'\n\n{answer}\nEND");
-        assert_eq!(place.run(&line, point).await, Ok(want), "{answer}");
+        assert_eq!(place.answer(&line, point).await, Ok(want), "{answer}");
     }
 }
 
@@ -264,7 +266,7 @@ async fn a_hook_is_told_one_line_of_json() {
     let project = place.folder.path().to_str().unwrap().to_owned();
     let told = async |point| {
         let line = "cat >told; pwd >where; env >env; wc -l <told >lines";
-        assert_eq!(place.run(line, point).await, Ok(HookReply::pass()));
+        assert_eq!(place.answer(line, point).await, Ok(HookReply::pass()));
         assert_eq!(place.read("lines").trim(), "1");
         let told: serde_json::Value = serde_json::from_str(&place.read("told")).unwrap();
         assert_eq!(
@@ -317,8 +319,11 @@ async fn p03_a_hook_that_floods_or_doesnt_listen_blocks_nobody() {
     let flood =
         "head -c 3000000 /dev/zero | tr '\\0' e >&2; head -c 3000000 /dev/zero | tr '\\0' o";
     let point = HookPoint::TurnEnd;
-    assert_eq!(place.run(flood, point).await, Ok(HookReply::pass()));
-    let reply = place.run(&format!("{flood}; exit 2"), point).await.unwrap();
+    assert_eq!(place.answer(flood, point).await, Ok(HookReply::pass()));
+    let reply = place
+        .answer(&format!("{flood}; exit 2"), point)
+        .await
+        .unwrap();
     let HookVerdict::Deny(why) = reply.verdict else {
         panic!("{:?}", reply.verdict)
     };
@@ -338,7 +343,7 @@ async fn p03_a_hook_that_floods_or_doesnt_listen_blocks_nobody() {
         let job = place
             .hooks(line, false)
             .prepare("h", HookPoint::PromptSubmit, &facts, None);
-        let reply = job.unwrap().run(&CancelToken::new()).await;
+        let reply = run(&job.unwrap(), &CancelToken::new()).await;
         assert_eq!(reply, Ok(HookReply::pass()), "{line}");
         assert!(begun.elapsed() < Duration::from_secs(3), "{line}");
     }
@@ -348,7 +353,7 @@ async fn p03_a_hook_that_floods_or_doesnt_listen_blocks_nobody() {
 async fn p04_a_reason_that_isnt_utf8_is_shown_as_far_as_it_is() {
     let place = Place::new();
     let reply = place
-        .run("printf 'a\\377b\\n'; exit 2", HookPoint::TurnEnd)
+        .answer("printf 'a\\377b\\n'; exit 2", HookPoint::TurnEnd)
         .await;
     assert_eq!(reply, denies("a\u{fffd}b"));
     let fault = place
@@ -366,7 +371,7 @@ async fn p01_a_grandchild_that_keeps_the_pipe_delays_nothing_and_is_ended() {
     let place = Place::new();
     let begun = Instant::now();
     let line = "(sleep 2; echo late >late) & echo no; exit 2";
-    assert_eq!(place.run(line, HookPoint::TurnEnd).await, denies("no"));
+    assert_eq!(place.answer(line, HookPoint::TurnEnd).await, denies("no"));
     assert!(
         begun.elapsed() < Duration::from_secs(2),
         "{:?}",
@@ -390,7 +395,7 @@ async fn s_03_a_stopped_hook_is_ended_with_its_group_and_settles() {
             tokio::time::sleep(Duration::from_millis(200)).await;
             stop.cancel();
         };
-        let (reply, ()) = tokio::join!(job.run(&stop), later);
+        let (reply, ()) = tokio::join!(run(&job, &stop), later);
         assert_eq!(reply, Err("it was stopped".into()), "{line}");
         assert!(begun.elapsed() < Duration::from_secs(3), "{line}");
     }
@@ -399,9 +404,7 @@ async fn s_03_a_stopped_hook_is_ended_with_its_group_and_settles() {
     // Stopped before it began: nothing is started.
     let stop = CancelToken::new();
     stop.cancel();
-    let reply = place
-        .job("echo x >begun", HookPoint::TurnEnd)
-        .run(&stop)
-        .await;
+    let job = place.job("echo x >begun", HookPoint::TurnEnd);
+    let reply = run(&job, &stop).await;
     assert!(reply.is_err() && !place.folder.path().join("begun").exists());
 }

@@ -1,0 +1,232 @@
+//! `bash`: one command in a shell of its own. Here is what is run and what is made of it; the drivers run it.
+
+use std::io;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use turnwire::vocab::{Block, Progress, ToolOutcome, ToolUpdate};
+
+use super::outcome::{Finished, reason};
+use super::text::{HeadTail, Rendered, WholeCharacters};
+use super::{Shared, input};
+use crate::process::env::Lists;
+use crate::process::{self, Exit, Stopped, Terms};
+
+/// The tool's name.
+pub(super) const NAME: &str = "bash";
+/// Shortest time between two progress updates.
+const PROGRESS_EVERY: Duration = Duration::from_millis(150);
+/// Bytes of text in one progress update; of more, head and tail are shown.
+const PROGRESS_BYTES: usize = 16 * 1024;
+
+/// A call of `bash` that is ready to run.
+#[derive(Debug)]
+pub struct CommandJob {
+    shared: Arc<Shared>,
+    line: String,
+    limit: Duration,
+}
+
+impl CommandJob {
+    /// `Err`: the arguments are wrong, in words for the model.
+    pub(super) fn new(shared: &Arc<Shared>, args: input::Bash) -> Result<Self, String> {
+        if args.command.contains('\0') {
+            return Err("the command contains a NUL character".into());
+        }
+        let config = &shared.config;
+        let limit = args
+            .timeout_seconds
+            .map_or(config.default_timeout, |s| Duration::from_secs(s.max(1)));
+        Ok(CommandJob {
+            shared: shared.clone(),
+            line: args.command,
+            limit: limit.min(config.max_timeout),
+        })
+    }
+
+    /// What to start, with both outputs piped. It must lead a process group of its own.
+    pub fn command(&self) -> Command {
+        let config = &self.shared.config;
+        let lists = Lists {
+            pass: &config.env,
+            deny: &config.deny_env,
+            extra: &config.extra_env,
+        };
+        let root = self.shared.root.path();
+        process::shell(&config.shell, &self.line, root, lists, Stdio::null())
+    }
+
+    /// How long it may run, and how it is ended.
+    pub fn terms(&self) -> Terms {
+        Terms {
+            limit: Some(self.limit),
+            grace: self.shared.config.grace,
+        }
+    }
+
+    /// What takes its output.
+    pub fn capture(&self) -> Capture {
+        Capture::new(self.shared.config.output_limit)
+    }
+
+    /// The result of a command that has ended, its whole group too.
+    pub fn ended(&self, capture: Capture, exit: Exit, stopped: Option<Stopped>) -> Finished {
+        let ended = Ended {
+            exit,
+            stopped,
+            stdout: capture.stdout.kept,
+            stderr: capture.stderr.kept,
+        };
+        ended.describe(self.shared.config.output_limit, self.limit)
+    }
+
+    /// The result of a command that could not be run.
+    pub fn failed(&self, error: &io::Error) -> Finished {
+        Finished::failed(format!(
+            "can't run the command with {}: {}",
+            self.shared.config.shell.display(),
+            reason(error)
+        ))
+    }
+}
+
+/// Both streams, bounded, and what of them hasn't been shown as progress.
+#[derive(Debug)]
+pub struct Capture {
+    stdout: Stream,
+    stderr: Stream,
+    news: HeadTail,
+    tell_at: Instant,
+}
+
+#[derive(Debug)]
+struct Stream {
+    kept: HeadTail,
+    whole: WholeCharacters,
+}
+
+impl Stream {
+    fn new(limit: usize) -> Self {
+        Self {
+            kept: HeadTail::new(limit),
+            whole: WholeCharacters::default(),
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8], news: &mut HeadTail) {
+        self.kept.push(bytes);
+        self.whole.push(bytes, news);
+    }
+}
+
+impl Capture {
+    fn new(limit: usize) -> Self {
+        Self {
+            stdout: Stream::new(limit),
+            stderr: Stream::new(limit),
+            news: HeadTail::new(PROGRESS_BYTES),
+            tell_at: Instant::now() + PROGRESS_EVERY,
+        }
+    }
+
+    /// Takes bytes of the command's stdout.
+    pub fn out(&mut self, bytes: &[u8]) {
+        self.stdout.push(bytes, &mut self.news);
+    }
+
+    /// Takes bytes of its stderr.
+    pub fn err(&mut self, bytes: &[u8]) {
+        self.stderr.push(bytes, &mut self.news);
+    }
+
+    /// When there is progress to tell; `None` while there is no news.
+    pub fn tell_at(&self) -> Option<Instant> {
+        (self.news.total() > 0).then_some(self.tell_at)
+    }
+
+    /// The progress, once its time has come.
+    pub fn tell(&mut self, now: Instant) -> Option<ToolUpdate> {
+        if self.tell_at().is_none_or(|at| now < at) {
+            return None;
+        }
+        let text = self.news.render(PROGRESS_BYTES).text;
+        self.news.clear();
+        self.tell_at = now + PROGRESS_EVERY;
+        let blocks = vec![Block::Text(text.into())];
+        Some(ToolUpdate::Progress(Progress::Append(blocks)))
+    }
+}
+
+/// A command that has ended.
+struct Ended {
+    exit: Exit,
+    stopped: Option<Stopped>,
+    stdout: HeadTail,
+    stderr: HeadTail,
+}
+
+impl Ended {
+    /// The result for the model: how it ended unless well, stdout, a blank line, `[stderr]`, stderr.
+    fn describe(mut self, limit: usize, allowed: Duration) -> Finished {
+        let (outcome, head) = match (self.stopped, self.exit) {
+            (Some(Stopped::Cancelled), _) => (
+                ToolOutcome::Cancelled,
+                Some("command cancelled by user".into()),
+            ),
+            (Some(Stopped::TimedOut), _) => (
+                ToolOutcome::TimedOut,
+                Some(format!(
+                    "command timed out after {} seconds",
+                    allowed.as_secs_f32()
+                )),
+            ),
+            (None, Exit::Code(0)) => (ToolOutcome::Ok, None),
+            (None, Exit::Code(code)) => (ToolOutcome::Failed, Some(format!("exit code {code}"))),
+            (None, Exit::Signal(signal)) => (
+                ToolOutcome::Failed,
+                Some(format!("ended by signal {signal}")),
+            ),
+        };
+        let (out, err) = self.share(limit);
+        let mut text = head.unwrap_or_default();
+        let silent = out.text.is_empty() && err.text.is_empty();
+        if !silent && !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&out.text);
+        if !err.text.is_empty() {
+            if !out.text.is_empty() {
+                text.push_str(if out.text.ends_with('\n') {
+                    "\n"
+                } else {
+                    "\n\n"
+                });
+            }
+            text.push_str("[stderr]\n");
+            text.push_str(&err.text);
+        }
+        let mut finished = Finished::new(outcome, text);
+        finished.truncated = out.left_out + err.left_out > 0;
+        finished.meta.push(match self.exit {
+            Exit::Code(code) => ("exit_code", code.to_string()),
+            Exit::Signal(signal) => ("signal", signal.to_string()),
+        });
+        if out.invalid || err.invalid {
+            finished.meta.push(("invalid_utf8", "true".into()));
+        }
+        finished
+    }
+
+    /// Divides the limit: half for each stream, and what one doesn't need is the other's.
+    fn share(&mut self, limit: usize) -> (Rendered, Rendered) {
+        let (out, err) = (self.stdout.text_len(), self.stderr.text_len());
+        let for_out = if err < limit / 2 {
+            limit - err
+        } else {
+            limit - limit / 2
+        };
+        let for_err = limit - for_out.min(out);
+        (self.stdout.render(for_out), self.stderr.render(for_err))
+    }
+}
