@@ -238,7 +238,7 @@ fn a_call_belongs_to_the_reply_before_it() {
 }
 
 #[test]
-fn om_23_the_denied_calls_are_in_the_turns_report() {
+fn the_denied_calls_are_in_the_turns_report() {
     let mut rig = Rig::opened();
     rig.user("hi");
     rig.budget();

@@ -338,7 +338,7 @@ fn arguments_after_the_finish_are_too_late() {
 }
 
 #[test]
-fn om_128_calls_are_taken_and_no_more() {
+fn tw_10_calls_beyond_128_are_not_taken() {
     let call = |index: usize| {
         format!(
             r#"{{"tool_calls":[{{"index":{index},"id":"c{index}","function":{{"name":"f","arguments":"{{}}"}}}}]}}"#

@@ -113,6 +113,8 @@ fn every_guarantee_has_a_rule_or_a_reason() {
     let unseen: BTreeSet<&str> = UNSEEN.iter().map(|unseen| unseen.id).collect();
     assert!(ruled.is_disjoint(&unseen));
     let all: BTreeSet<String> = (1..=33).map(|number| format!("OM-{number:02}")).collect();
+    let listed: Vec<&str> = Openmax::GUARANTEES.iter().map(|row| row.id).collect();
+    assert_eq!(listed, all.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(
         ruled
             .union(&unseen)

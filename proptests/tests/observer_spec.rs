@@ -129,6 +129,9 @@ fn om_33_the_page_names_every_line_and_field() {
     for (heading, text) in SPEC.course {
         assert!(page.contains(heading) && page.contains(text));
     }
+    for guarantee in Openmax::GUARANTEES {
+        assert!(page.contains(&format!("| {} | {} |", guarantee.id, guarantee.says)));
+    }
     assert!(!page.contains("  ") && page.ends_with('\n'));
 }
 

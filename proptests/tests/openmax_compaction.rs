@@ -122,7 +122,7 @@ fn om_26_a_full_context_is_summarised_and_sent_again_once() {
 
 /// The receipt stands in the exchange of the prompt that asked for it; nothing is said unasked.
 #[test]
-fn om_01_a_compaction_between_prompts_says_nothing() {
+fn om_13_a_compaction_between_prompts_says_nothing() {
     let mut duo = auto();
     duo.user("first");
     duo.answer("one", &[]);

@@ -171,7 +171,7 @@ fn om_24_a_prompt_that_the_agent_never_ended_ends_with_it() {
 }
 
 #[test]
-fn om_29_om_28_no_retry_line_ever_follows_a_token_of_its_step() {
+fn om_26_no_retry_line_ever_follows_a_token_of_its_step() {
     let (mut rig, prompt) = in_turn();
     rig.delta(Kind::Text, "shown");
     let retry = || What::RetryScheduled {
@@ -201,7 +201,7 @@ fn om_29_om_28_no_retry_line_ever_follows_a_token_of_its_step() {
 }
 
 #[test]
-fn om_14_refrozen_names_what_came_and_went() {
+fn om_13_refrozen_names_what_came_and_went() {
     let (mut rig, _) = in_turn();
     let changed = |tools: &[&str], skills: &[&str]| {
         let tools = tools.iter().map(|name| (*name).into()).collect();

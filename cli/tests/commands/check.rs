@@ -285,7 +285,7 @@ fn rubbish_of_any_kind_is_shown_and_not_obeyed() {
 }
 
 #[test]
-fn tw_02_memory_doesnt_grow_with_the_stream() {
+fn tw_10_memory_doesnt_grow_with_the_stream() {
     let place = Place::new();
     let line = format!("{{\"cmd\":\"user\",\"text\":\"{}\"}}\n", "x".repeat(1000));
     let mut running =

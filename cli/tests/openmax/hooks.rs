@@ -417,7 +417,7 @@ fn an_allow_rule_spares_the_question_for_what_it_matches() {
 }
 
 #[test]
-fn om_20_a_cancel_ends_the_hook_that_runs() {
+fn om_23_a_cancel_ends_the_hook_that_runs() {
     let line = "echo $$ >begun; echo x >>began; sleep 60";
     for event in [
         "user_prompt_submit",

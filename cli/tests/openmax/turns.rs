@@ -184,7 +184,7 @@ fn om_13_a_tool_call_writes_a_file_unasked_in_auto() {
 }
 
 #[test]
-fn om_05_parallel_reads_end_in_the_order_of_the_calls() {
+fn om_13_parallel_reads_end_in_the_order_of_the_calls() {
     let home = Home::new();
     for name in ["a", "b", "c"] {
         home.write(name, &format!("content of {name}"));

@@ -16,6 +16,7 @@ use core::ops::Range;
 use super::Protocol;
 use super::spec::Spec;
 use crate::frame::{Place, Split};
+use crate::vocab::laws::Guarantee;
 
 /// Which way a line goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -222,6 +223,9 @@ pub struct Tally {
 pub trait Observed: Protocol {
     /// The state of an observer.
     type Watch: Watch + fmt::Debug;
+    /// What the protocol promises, in the order of their numbers: each has rules, or a reason in
+    /// [`UNSEEN`](Observed::UNSEEN).
+    const GUARANTEES: &'static [Guarantee];
     /// The catalogue.
     const RULES: &'static [Rule];
     /// Guarantees that no line shows.

@@ -138,6 +138,10 @@ pub fn markdown<P: Observed>() -> String {
     for (heading, text) in spec.course {
         page.push_str(&format!("\n### {heading}\n\n{text}\n"));
     }
+    page.push_str("\n## What is promised\n\n| guarantee | says |\n|---|---|\n");
+    for guarantee in P::GUARANTEES {
+        page.push_str(&format!("| {} | {} |\n", guarantee.id, guarantee.says));
+    }
     page
 }
 

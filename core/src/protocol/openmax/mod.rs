@@ -7,6 +7,7 @@
 
 mod client;
 mod fault;
+mod guarantees;
 mod ids;
 mod observer;
 mod preset;
@@ -26,6 +27,7 @@ use crate::vocab::{Level, Text};
 
 pub use client::{Client as ClientFace, ClientConfig};
 pub use fault::Fault;
+pub use guarantees::GUARANTEES;
 pub use observer::{ObserverConfig, Watcher, Wire};
 pub use preset::preset;
 pub use rules::{RULES, UNSEEN};

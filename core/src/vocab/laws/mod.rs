@@ -14,6 +14,7 @@
 mod breach;
 mod calls;
 mod effects;
+mod guarantees;
 mod prompts;
 mod region;
 #[cfg(test)]
@@ -22,6 +23,7 @@ mod tests;
 use alloc::collections::{BTreeMap, BTreeSet};
 
 pub use self::breach::{Breach, EffectId, Thing, Violation};
+pub use self::guarantees::{GUARANTEES, Guarantee, INVARIANTS, LAWS};
 use self::{
     breach::Report,
     effects::{Effects, Questions},

@@ -14,6 +14,7 @@ use alloc::string::String;
 use core::mem;
 
 use super::Openmax;
+use super::guarantees::GUARANTEES;
 use super::rules::{Key, RULES, UNSEEN};
 use super::spec::SPEC;
 use crate::frame::{Place, Split, SplitKind};
@@ -21,6 +22,7 @@ use crate::protocol::observer::{
     At, Dir, Label, Notes, Observed, Rule, Severity, Sides, Unseen, Watch,
 };
 use crate::protocol::spec::Spec;
+use crate::vocab::laws::Guarantee;
 
 use asks::Asks;
 use ids::Ids;
@@ -100,6 +102,7 @@ pub struct Watcher {
 
 impl Observed for Openmax {
     type Watch = Watcher;
+    const GUARANTEES: &'static [Guarantee] = GUARANTEES;
     const RULES: &'static [Rule] = RULES;
     const UNSEEN: &'static [Unseen] = UNSEEN;
     const SPEC: &'static Spec = &SPEC;

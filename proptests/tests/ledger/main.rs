@@ -1,0 +1,113 @@
+//! The ledger: every promise is named by a test, every id in a test's name is one that there is, and `docs/proof.md`
+//! says which is which.
+//!
+//! A test names ids at the beginning of its name, in lower case: `om_07_…`, `f04_om_10_…`, `om_15_16_…`. To add a
+//! protocol, add it to [`tables::parts`].
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test may fail"
+)]
+
+mod ids;
+mod page;
+mod sources;
+mod tables;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use sources::Test;
+
+/// The workspace.
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().expect("a workspace around it").to_owned()
+}
+
+fn tests() -> &'static [Test] {
+    static TESTS: OnceLock<Vec<Test>> = OnceLock::new();
+    TESTS.get_or_init(|| sources::tests(&root()).unwrap_or_else(|error| panic!("ledger: {error}")))
+}
+
+/// Fails with a line for each.
+#[track_caller]
+fn none(wrong: &[String]) {
+    let lines: Vec<String> = wrong.iter().map(|line| format!("ledger: {line}")).collect();
+    assert!(wrong.is_empty(), "\n{}\n", lines.join("\n"));
+}
+
+#[test]
+fn every_promise_of_what_is_whole_is_named_by_a_test() {
+    let named: BTreeSet<String> = tests()
+        .iter()
+        .flat_map(|test| ids::of(&test.name))
+        .collect();
+    let parts = tables::parts();
+    let whole = parts.iter().filter(|part| part.whole);
+    let missing: Vec<String> = whole
+        .flat_map(|part| part.promises)
+        .filter(|promise| !named.contains(promise.id))
+        .map(|promise| {
+            let test = promise.id.to_lowercase().replace('-', "_");
+            format!("{} has no test: none begins with {test}_", promise.id)
+        })
+        .collect();
+    none(&missing);
+}
+
+#[test]
+fn a_test_names_only_ids_that_there_are() {
+    let known = tables::known();
+    let mut unknown = Vec::new();
+    for test in tests() {
+        for id in ids::of(&test.name) {
+            if !known.contains(&id) {
+                unknown.push(format!(
+                    "{}: {} names {id}, which there isn't",
+                    test.path, test.name
+                ));
+            }
+        }
+    }
+    none(&unknown);
+}
+
+#[test]
+fn what_is_whole_is_called_so_in_the_readme() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let mut wrong = Vec::new();
+    for part in tables::parts() {
+        let Some(protocol) = part.protocol else {
+            continue;
+        };
+        let begin = format!("| {protocol} as the agent");
+        let row = readme.lines().find(|line| line.starts_with(&begin));
+        let says = row.is_some_and(|row| row.contains("the whole protocol"));
+        if says != part.whole {
+            wrong.push(format!(
+                "{protocol}: the table of README.md and the table of the ledger differ on whether it is whole"
+            ));
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn the_page_is_the_one_that_the_sources_give() {
+    let path = root().join("docs/proof.md");
+    let kept = std::fs::read_to_string(&path).unwrap();
+    let page = page::renewed(&kept, tests()).unwrap_or_else(|fault| panic!("ledger: {fault}"));
+    if std::env::var_os("TURNWIRE_BLESS").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    } else if kept != page {
+        let line = kept.lines().zip(page.lines()).position(|(a, b)| a != b);
+        let line = line.map_or(String::new(), |line| format!(" from line {} on", line + 1));
+        none(&[format!(
+            "docs/proof.md is out of date{line}: run this test with TURNWIRE_BLESS=1"
+        )]);
+    }
+}
