@@ -342,6 +342,53 @@ fn an_approve_is_done_when_a_later_command_is_answered() {
     assert_eq!(rig.reply(again), Some(Err(Refusal::AlreadySettled)));
 }
 
+fn allow(rig: &mut Rig) -> CommandId {
+    rig.command(Command::Reply {
+        ask: AskId(1),
+        reply: Ok(Reply::Allow {
+            input: None,
+            updates: vec![],
+        }),
+    })
+}
+
+#[test]
+fn l8_an_approval_that_was_settled_in_another_way_is_closed_with_its_call() {
+    for outcome in ["declined", "timed_out", "cancelled"] {
+        let mut rig = asked();
+        let approve = allow(&mut rig);
+        rig.says(
+            "approval_settled",
+            &format!(r#""approval_id":"q","outcome":"{outcome}""#),
+        );
+        assert_eq!(rig.reply(approve), None, "its refusal may follow");
+        rig.says("tool_end", r#""call_id":"c","ok":false,"output":"no""#);
+        assert_eq!(rig.reply(approve), Some(Err(Refusal::AlreadySettled)));
+        // And it doesn't hold up a close that drains, nor is its late refusal a surprise.
+        rig.command(Command::Close { drain: true });
+        rig.lines();
+        rig.done("stop");
+        assert_eq!(rig.lines(), [r#"{"cmd":"quit"}"#], "{outcome}");
+        rig.agent(
+            r#"{"type":"protocol_error","message":"unknown or already settled approval_id 'q'"}"#,
+        );
+        assert_eq!(rig.findings(), [""; 0]);
+    }
+}
+
+#[test]
+fn l8_an_approval_whose_question_is_never_settled_is_closed_with_its_turn() {
+    let mut rig = asked();
+    let approve = allow(&mut rig);
+    let barrier = rig.command(Command::Barrier);
+    rig.command(Command::Close { drain: true });
+    rig.lines();
+    rig.done("cancelled");
+    assert_eq!(rig.reply(approve), Some(Err(Refusal::AlreadySettled)));
+    assert_eq!(rig.reply(barrier), Some(Ok(Answer::Done)));
+    assert_eq!(rig.lines(), [r#"{"cmd":"quit"}"#]);
+}
+
 #[test]
 fn a_denial_that_interrupts_cancels_too() {
     let mut rig = asked();

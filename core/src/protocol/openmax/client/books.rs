@@ -126,7 +126,12 @@ pub(super) fn classify(text: &str) -> Class {
 #[derive(Debug, Default)]
 pub(super) struct Books {
     sent: VecDeque<Sent>,
+    /// Approvals whose question was closed in another way: their refusal may still be on its way.
+    crossed: VecDeque<String>,
 }
+
+/// Crossed approvals that are remembered.
+const MOST_CROSSED: usize = 256;
 
 impl Books {
     pub(super) fn push(&mut self, sent: Sent, out: &mut Out) {
@@ -195,6 +200,32 @@ impl Books {
             out.reply(command, Seen::Inferred, Ok(Answer::Done));
         }
         self.pass_barriers(out);
+    }
+
+    /// Questions are closed, whatever was written to them: an approval that isn't under way to an open one any more has
+    /// come too late. Its refusal, if the agent sends one, will be no news.
+    pub(super) fn give_up_approves(&mut self, is_open: impl Fn(AskId) -> bool, out: &mut Out) {
+        let mut at = 0;
+        while let Some(sent) = self.sent.get(at) {
+            if !matches!(sent, Sent::Approve { ask, .. } if !is_open(*ask)) {
+                at += 1;
+                continue;
+            }
+            if let Some(Sent::Approve { command, wire, .. }) = self.sent.remove(at) {
+                out.reply(command, Seen::Inferred, Err(Refusal::AlreadySettled));
+                if self.crossed.len() >= MOST_CROSSED {
+                    self.crossed.pop_front();
+                }
+                self.crossed.push_back(wire);
+            }
+        }
+        self.pass_barriers(out);
+    }
+
+    /// Whether a refusal is that of an approval which was given up. It is taken.
+    pub(super) fn take_crossed(&mut self, names: impl Fn(&str) -> bool) -> bool {
+        let at = self.crossed.iter().position(|wire| names(wire));
+        at.is_some_and(|at| self.crossed.remove(at).is_some())
     }
 
     /// Replies to the barriers that nothing is before.

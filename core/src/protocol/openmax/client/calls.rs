@@ -298,7 +298,12 @@ impl Calls {
         }
     }
 
-    /// Whether a question of this wire id is open.
+    /// Whether a question is open.
+    pub(super) fn is_asked(&self, ask: AskId) -> bool {
+        self.asks.iter().any(|open| open.ask == ask)
+    }
+
+    /// The open question of this wire id.
     pub(super) fn open_ask(&self, wire: &str) -> Option<AskId> {
         let open = self.asks.iter().find(|open| open.wire == wire);
         open.map(|open| open.ask)

@@ -103,7 +103,10 @@ impl Client {
                 let cause = turn.call_begins(out);
                 calls.start(line, cause, out);
             }
-            (EventLine::ToolEnd(line), _) => calls.end(line, out),
+            (EventLine::ToolEnd(line), _) => {
+                calls.end(line, out);
+                self.books.give_up_approves(|ask| calls.is_asked(ask), out);
+            }
             (EventLine::ApprovalRequest(line), _) => calls.ask(line, out),
             (EventLine::ApprovalSettled(line), _) => {
                 let ask = calls.open_ask(&line.approval_id);
@@ -353,8 +356,10 @@ impl Client {
     }
 
     fn approve_refused(&mut self, text: &str, out: &mut Out) -> bool {
-        let names = |sent: &Sent| matches!(sent, Sent::Approve { wire, .. } if text.contains(&format!("'{wire}'")));
+        let named = |wire: &str| text.contains(&format!("'{wire}'"));
+        let names = |sent: &Sent| matches!(sent, Sent::Approve { wire, .. } if named(wire));
         self.answered(names, Refusal::AlreadySettled, out)
+            || self.books.take_crossed(named)
             || self.answered(
                 |sent| matches!(sent, Sent::Approve { .. }),
                 Refusal::AlreadySettled,
@@ -505,6 +510,8 @@ impl Client {
             resumes: waits && !self.held,
         };
         turn.end(end, true, &cut, pending, &mut self.calls, out);
+        let calls = &self.calls;
+        self.books.give_up_approves(|ask| calls.is_asked(ask), out);
         if let (true, Fate::Drop(why)) = (dropped, fate) {
             self.drop_queue(why, out);
         }

@@ -308,6 +308,8 @@ impl Client {
             resumes: !self.queue.is_empty() && !self.held,
         };
         turn.end(end, false, &cut, pending, &mut self.calls, out);
+        let calls = &self.calls;
+        self.books.give_up_approves(|ask| calls.is_asked(ask), out);
     }
 
     /// Nothing runs: the next prompt is sent, or the agent told to leave, or the host told that all is quiet.
