@@ -614,7 +614,13 @@ fn a_signal_answers_the_prompts_that_wait() {
     let mut rig = Rig::opened();
     rig.host(r#"{"cmd":"reload"}"#);
     rig.user("one");
+    let reload = rig.call();
     rig.tell(Told::Signal(Signal::Terminate));
+    assert_eq!(rig.lines(), [""; 0], "the reload is answered first");
+    rig.reply(reload.id, Err(Refusal::Busy));
     let lines = rig.lines();
-    assert_eq!(labels(&lines), ["protocol_error", "done(refused)"]);
+    assert_eq!(
+        labels(&lines),
+        ["protocol_error", "protocol_error", "done(refused)"]
+    );
 }

@@ -579,15 +579,67 @@ fn empty_and_unshown_deltas_have_no_line() {
 }
 
 #[test]
-fn an_agent_that_closes_answers_the_prompts_that_wait() {
+fn om_17_an_agent_that_closes_leaves_no_command_unanswered() {
     let mut rig = Rig::opened();
     rig.host(r#"{"cmd":"reload"}"#);
-    rig.user("one");
-    rig.host("nonsense");
+    for line in [
+        r#"{"cmd":"user","text":"one"}"#,
+        "nonsense",
+        r#"{"cmd":"approval_mode","mode":"auto"}"#,
+        r#"{"cmd":"reload"}"#,
+        r#"{"cmd":"approve","approval_id":"a","approved":true}"#,
+        r#"{"cmd":"what"}"#,
+        r#"{"cmd":"quit"}"#,
+    ] {
+        rig.host(line);
+    }
     rig.event(What::Closed {
         why: CloseWhy::Drained,
     });
-    assert_eq!(rig.labels(), ["protocol_error", "done(refused)"]);
+    let texts = rig.lines();
+    let closing = "the session is closing";
+    for (line, words) in texts.iter().zip([
+        closing,
+        closing,
+        r#""done""#,
+        "bad command line",
+        closing,
+        closing,
+        "approval_id 'a'",
+        "unknown variant",
+    ]) {
+        assert!(line.contains(words), "{words} in {texts:#?}");
+    }
+    assert_eq!(texts.len(), 8);
+}
+
+#[test]
+fn om_17_an_agent_that_dies_leaves_no_question_open() {
+    let (mut rig, _) = in_turn();
+    let asked = |ask| What::Asked {
+        ask: AskId(ask),
+        body: Ask::Permission(Box::new(permission(AskReason::Gate))),
+    };
+    rig.event(asked(1));
+    rig.event(asked(2));
+    let requests = rig.lines();
+    let request: serde_json::Value = serde_json::from_str(&requests[0]).unwrap();
+    let id = request["approval_id"].as_str().unwrap();
+    rig.host(&format!(
+        r#"{{"cmd":"approve","approval_id":"{id}","approved":true}}"#
+    ));
+    rig.event(What::Closed {
+        why: CloseWhy::HostGone,
+    });
+    assert_eq!(
+        rig.labels(),
+        [
+            "approval_settled(cancelled)",
+            "approval_settled(cancelled)",
+            "error",
+            "done(error)"
+        ]
+    );
 }
 
 #[test]

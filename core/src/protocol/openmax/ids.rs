@@ -162,6 +162,11 @@ impl Approvals {
         open.map(|approval| approval.ask)
     }
 
+    /// All open questions, oldest first.
+    pub(super) fn open_asks(&self) -> Vec<AskId> {
+        self.open.iter().map(|approval| approval.ask).collect()
+    }
+
     /// Takes a closed question out and gives its id.
     pub(super) fn close(&mut self, ask: AskId) -> Option<String> {
         let index = self.open.iter().position(|approval| approval.ask == ask)?;

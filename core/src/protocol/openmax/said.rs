@@ -296,19 +296,9 @@ impl Face {
         let Some(call_id) = self.turns.calls.end(call) else {
             return;
         };
-        let ok = match outcome {
-            ToolOutcome::Ok | ToolOutcome::Detached(_) | ToolOutcome::EndedTurn => true,
-            ToolOutcome::Failed
-            | ToolOutcome::Invalid
-            | ToolOutcome::NotFound
-            | ToolOutcome::Denied(_)
-            | ToolOutcome::Cancelled
-            | ToolOutcome::TimedOut
-            | ToolOutcome::NotSaid => false,
-        };
         let line = ToolEnd {
             call_id: call_id.into(),
-            ok,
+            ok: outcome.is_ok(),
             output: output(content).into(),
         };
         self.turns.printer.event(&line, out);
@@ -356,7 +346,7 @@ impl Face {
         }
     }
 
-    fn ask_closed(&mut self, ask: AskId, how: &AskClose, out: &mut Outbox<Openmax>) {
+    pub(super) fn ask_closed(&mut self, ask: AskId, how: &AskClose, out: &mut Outbox<Openmax>) {
         let Some(wire) = self.approvals.close(ask) else {
             return;
         };

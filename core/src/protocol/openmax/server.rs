@@ -163,7 +163,9 @@ impl ServerFace<Openmax> for Face {
             why: CancelWhy::Signal(signal),
         });
         out.call(Command::Close { drain: false });
-        self.refuse_waiting(out);
+        if !self.must_wait() {
+            self.refuse_waiting(out);
+        }
     }
 
     fn event(&mut self, event: &Event, out: &mut Outbox<Openmax>) {
@@ -237,6 +239,9 @@ impl Face {
 
     /// Acts on what waited, up to the next line that must be answered first.
     pub(super) fn resume(&mut self, out: &mut Outbox<Openmax>) {
+        if self.signal.is_some() {
+            return self.refuse_waiting(out);
+        }
         while !self.must_wait()
             && let Some(told) = self.inbox.pop()
         {
@@ -422,21 +427,50 @@ impl Face {
         matches!(self.awaited, Some((_, Awaited::Reload)))
     }
 
-    /// Lines that waited and will never be acted on: each prompt among them gets its `done`.
+    /// Lines that waited and will never be acted on: each that gets an answer is refused, and a prompt gets its `done`
+    /// (OM-17). Before `hello` nothing is said.
     fn refuse_waiting(&mut self, out: &mut Outbox<Openmax>) {
         while let Some(told) = self.inbox.pop() {
-            if self.opened && matches!(told, Told::Line(HostLine::User(_))) {
-                refuse(&Fault::Closing, out);
-                if !self.turns.owes_done() {
-                    self.turns.done("refused", out);
+            if !self.opened {
+                continue;
+            }
+            match told {
+                Told::Bad(fault) => refuse(&fault, out),
+                Told::Line(HostLine::User(_)) => {
+                    refuse(&Fault::Closing, out);
+                    if !self.turns.owes_done() {
+                        self.turns.done("refused", out);
+                    }
                 }
+                Told::Line(HostLine::Approve(approve)) => refuse(
+                    &Fault::UnknownApproval(approve.approval_id.into_owned()),
+                    out,
+                ),
+                Told::Line(HostLine::ApprovalMode(_) | HostLine::Reload) => {
+                    refuse(&Fault::Closing, out)
+                }
+                Told::Line(HostLine::Unknown { cmd, .. }) => {
+                    refuse(&Fault::UnknownCommand(cmd.into_owned()), out)
+                }
+                Told::Line(HostLine::Cancel | HostLine::Quit) | Told::End => {}
             }
         }
     }
 
     /// The agent is closed: what is still owed is said, and the process may leave.
+    ///
+    /// An agent may close by itself, and die in the middle of anything: a command that it never answered, a question
+    /// that it never closed and a prompt that it never ended are answered here, in the order of the input.
     pub(super) fn closed(&mut self, why: &CloseWhy, out: &mut Outbox<Openmax>) {
+        for ask in self.approvals.open_asks() {
+            self.ask_closed(ask, &AskClose::Cancelled, out);
+        }
+        self.replies.clear();
         self.turns.closed(why, out);
+        match self.awaited.take() {
+            Some((_, Awaited::Mode(_) | Awaited::Reload)) => refuse(&Fault::Closing, out),
+            None => {}
+        }
         self.refuse_waiting(out);
         self.input = Input::Closing;
         let code = match (self.signal, why) {
