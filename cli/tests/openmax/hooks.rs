@@ -201,6 +201,16 @@ fn om_30_om_23_eight_refusals_are_honoured_then_the_reply_stands_unverified() {
     assert_eq!(numbers, want);
     assert_eq!(of(&lines, "message_done").len(), 9);
     assert_eq!(stop_reason(&lines), "unverified");
+    let ninth = of(&lines, "hook_failed");
+    assert_eq!(ninth.len(), 1, "{lines:?}");
+    assert_eq!(
+        (&ninth[0]["hook"], &ninth[0]["event"]),
+        (&json!("never"), &json!("turn_end"))
+    );
+    assert!(
+        ninth[0]["detail"].as_str().unwrap().contains("no"),
+        "{ninth:?}"
+    );
     assert_eq!(provider.requests().len(), 9);
 }
 

@@ -296,7 +296,7 @@ impl Session {
     }
 
     fn result_facts(&self, call: CallId) -> HookFacts {
-        let (content, wall_us) = match &self.phase {
+        let (content, ok, wall_us) = match &self.phase {
             Phase::Tools(_, batch) => batch.result_of(call),
             Phase::Idle
             | Phase::Admitting(..)
@@ -307,11 +307,12 @@ impl Session {
             | Phase::Backoff(..)
             | Phase::Checking(..)
             | Phase::Compacting(_)
-            | Phase::Closed => (Vec::new(), 0),
+            | Phase::Closed => (Vec::new(), false, 0),
         };
         HookFacts::Result {
             call,
             content,
+            ok,
             wall_us,
         }
     }

@@ -11,8 +11,8 @@ use super::{
 use crate::session::config::{LeftoverSteer, RefuseAt, StoreFailure};
 use crate::vocab::{
     Block, BudgetKind, CallId, Cause, Drain, DropWhy, Effect, End, Failure, FailureKind, HookFacts,
-    Lane, Level, Message, MessageId, Origin, Pending, PromptId, QueueFate, Role, StepId, Text,
-    TurnId, TurnReport, What, WriteId,
+    HookPoint, Lane, Level, Message, MessageId, Origin, Pending, PromptId, QueueFate, Role, StepId,
+    Text, TurnId, TurnReport, What, WriteId,
 };
 
 /// An idle session gives back a text buffer that grew beyond this.
@@ -405,6 +405,15 @@ impl Session {
             .max_refusals
             .is_some_and(|max| turn.refusals >= max)
         {
+            self.say(What::HookFailed {
+                hook: key.clone(),
+                point: HookPoint::TurnEnd,
+                detail: format!(
+                    "its refusal isn't honoured: {} were in this turn. It said: {reason}",
+                    turn.refusals
+                )
+                .into(),
+            });
             return self.finish_turn(turn, End::Unverified, QueueFate::Run);
         }
         let message = self.own_message(Role::User, Origin::Hook(key.clone()), &reason, None);

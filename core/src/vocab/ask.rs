@@ -137,6 +137,8 @@ pub enum HookFacts {
         call: CallId,
         /// What it gave.
         content: Vec<Block>,
+        /// Whether it did what it was asked for.
+        ok: bool,
         /// How long it ran, in microseconds.
         wall_us: u64,
     },

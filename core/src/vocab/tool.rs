@@ -108,6 +108,20 @@ pub enum ToolOutcome {
 }
 
 impl ToolOutcome {
+    /// Whether the call did what it was asked for; not, where a foreign agent doesn't say.
+    pub const fn is_ok(&self) -> bool {
+        match self {
+            ToolOutcome::Ok | ToolOutcome::Detached(_) | ToolOutcome::EndedTurn => true,
+            ToolOutcome::Failed
+            | ToolOutcome::Invalid
+            | ToolOutcome::NotFound
+            | ToolOutcome::Denied(_)
+            | ToolOutcome::Cancelled
+            | ToolOutcome::TimedOut
+            | ToolOutcome::NotSaid => false,
+        }
+    }
+
     /// Whether the result is marked as an error for the model.
     pub const fn is_error(&self) -> bool {
         match self {

@@ -7,11 +7,11 @@
 //! | `session_id`, `project` | always | the session; the project's folder |
 //! | `prompt` | `user_prompt_submit` | the prompt's text |
 //! | `call`, `tool`, `args` | `pre_tool_use`, `post_tool_use` | the call's number in the session, the tool's name, the arguments as the model wrote them, or as a hook changed them |
-//! | `output`, `duration_ms` | `post_tool_use` | the text of the result; how long the call ran |
+//! | `ok`, `output`, `duration_ms` | `post_tool_use` | whether the call did what it was asked for, as `tool_end` says; the text of the result; how long the call ran |
 //! | `text` | `turn_end` | the model's last text, or null |
 //! | `continuation`, `continuations_left` | `turn_end` | refusals that were honoured in this turn before, and how many more will be (null: all) |
 
-use turnwire::json::{Raw, ScanRules, scan_value, write_raw, write_str, write_u64};
+use turnwire::json::{Raw, ScanRules, scan_value, write_bool, write_raw, write_str, write_u64};
 use turnwire::vocab::{Block, CallId, HookFacts, HookPoint, RawJson};
 
 /// The members that every hook is told.
@@ -52,9 +52,11 @@ pub(super) fn write(told: &Told<'_>, facts: &HookFacts, tool: Option<(&str, &Raw
         HookFacts::Result {
             call,
             content,
+            ok,
             wall_us,
         } => {
             line.call(*call, tool);
+            line.flag("ok", *ok);
             line.text("output", &text_of(content));
             line.number("duration_ms", wall_us / 1000);
         }
@@ -110,6 +112,11 @@ impl Line {
     fn number(&mut self, name: &str, number: u64) {
         self.member(name);
         write_u64(&mut self.0, number);
+    }
+
+    fn flag(&mut self, name: &str, value: bool) {
+        self.member(name);
+        write_bool(&mut self.0, value);
     }
 
     fn raw(&mut self, name: &str, value: Raw<'_>) {

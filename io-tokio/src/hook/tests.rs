@@ -53,6 +53,7 @@ impl Place {
                     HookFacts::Result {
                         call,
                         content,
+                        ok: true,
                         wall_us,
                     },
                     tool,

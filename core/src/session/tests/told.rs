@@ -64,5 +64,5 @@ fn the_hooks_of_a_call_are_told_its_name_and_its_arguments_as_they_are_now() {
     world.tool(1, ToolOutcome::Ok);
     let (tool, facts) = told(&world.session, 2);
     assert_eq!(tool, Some(("read", &changed)));
-    assert!(matches!(facts, HookFacts::Result { content, .. } if content.len() == 1));
+    assert!(matches!(facts, HookFacts::Result { content, ok: true, .. } if content.len() == 1));
 }

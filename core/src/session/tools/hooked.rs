@@ -139,10 +139,11 @@ impl Session {
         ended.content.extend(note.map(Block::Text));
         let mut chain = core::mem::take(chain);
         let wall_us = chain.started_us.saturating_sub(tool.began_us);
-        let content = &ended.content;
+        let (content, ok) = (&ended.content, ended.outcome.is_ok());
         let facts = || HookFacts::Result {
             call,
             content: content.clone(),
+            ok,
             wall_us,
         };
         let more = self.next_hook(&mut chain, Owner::Post(call), facts);

@@ -226,12 +226,13 @@ impl Batch {
     }
 
     /// A call's outcome so far, for its post-tool hooks.
-    pub fn result_of(&self, call: CallId) -> (Vec<Block>, u64) {
+    pub fn result_of(&self, call: CallId) -> (Vec<Block>, bool, u64) {
         match self.get(call).map(|tool| &tool.state) {
             Some(State::PostHook { chain, ended }) => {
                 let began = self.get(call).map_or(0, |tool| tool.began_us);
                 (
                     ended.content.clone(),
+                    ended.outcome.is_ok(),
                     chain.started_us.saturating_sub(began),
                 )
             }
@@ -245,7 +246,7 @@ impl Batch {
                 | State::Done(_)
                 | State::Said,
             )
-            | None => (Vec::new(), 0),
+            | None => (Vec::new(), false, 0),
         }
     }
 }

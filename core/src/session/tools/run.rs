@@ -253,10 +253,11 @@ impl Session {
             let name = tool.name.clone();
             let wall_us = now.mono_us.saturating_sub(tool.began_us);
             let mut chain = session.chain(Owner::Post(call), Some(&name), now);
-            let content = &ended.content;
+            let (content, ok) = (&ended.content, ended.outcome.is_ok());
             let facts = || HookFacts::Result {
                 call,
                 content: content.clone(),
+                ok,
                 wall_us,
             };
             if session.next_hook(&mut chain, Owner::Post(call), facts) {
