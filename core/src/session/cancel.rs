@@ -93,6 +93,7 @@ impl Session {
             }
             CancelWhat::Everything if by_hand => {
                 self.skip_compaction(Some(command));
+                self.stop_shells();
                 self.drop_steers();
                 self.drop_pending(DropWhy::Cancelled, u64::MAX);
             }
@@ -117,10 +118,12 @@ impl Session {
             CancelWhat::Everything if can_stop => {
                 self.compact_queued = None;
                 self.stop_turn(&Stopping::Cancel(why), QueueFate::Drop, Some(command));
+                self.stop_shells();
             }
             CancelWhat::Everything => {
                 self.compact_queued = None;
                 self.nothing_hit(command);
+                self.stop_shells();
                 self.drop_steers();
                 self.drop_pending(DropWhy::Cancelled, u64::MAX);
             }
@@ -130,9 +133,12 @@ impl Session {
                     self.nothing_hit(command);
                 }
             }
-            CancelWhat::Shell | CancelWhat::Job(_) | CancelWhat::Run(_) => {
-                self.nothing_hit(command);
+            CancelWhat::Shell if self.running_shells().is_empty() => self.nothing_hit(command),
+            CancelWhat::Shell => {
+                self.hit(command, Hit::Shell);
+                self.stop_shells();
             }
+            CancelWhat::Job(_) | CancelWhat::Run(_) => self.nothing_hit(command),
         }
     }
 
@@ -159,35 +165,20 @@ impl Session {
         }
     }
 
-    /// A compaction is what the command hits.
-    pub(super) fn hit_compaction(&mut self, command: CommandId) {
+    /// Says what the command hits.
+    pub(super) fn hit(&mut self, command: CommandId, hit: Hit) {
         let queued = self.prompts.ids();
-        let hit = Hit::Compaction;
         self.answer(command, Answer::Cancelling { hit, queued });
     }
 
     fn nothing_hit(&mut self, command: CommandId) {
-        let queued = self.prompts.ids();
-        self.answer(
-            command,
-            Answer::Cancelling {
-                hit: Hit::Nothing,
-                queued,
-            },
-        );
+        self.hit(command, Hit::Nothing);
     }
 
     fn cancel_retry(&mut self, command: CommandId) {
         match core::mem::take(&mut self.phase) {
             Phase::Backoff(turn, backoff) => {
-                let queued = self.prompts.ids();
-                self.answer(
-                    command,
-                    Answer::Cancelling {
-                        hit: Hit::Retry,
-                        queued,
-                    },
-                );
+                self.hit(command, Hit::Retry);
                 self.say(What::RetryEnded {
                     ok: false,
                     why: None,
@@ -233,9 +224,7 @@ impl Session {
         };
         self.close_asks(&stop.close(), batch);
         if let (Some(command), Some(turn)) = (command, phase.turn()) {
-            let hit = Hit::Turn(turn.id);
-            let queued = self.prompts.ids();
-            self.answer(command, Answer::Cancelling { hit, queued });
+            self.hit(command, Hit::Turn(turn.id));
         }
         let mut turn = match phase {
             Phase::Idle | Phase::Closed => {

@@ -61,6 +61,7 @@ impl Session {
         self.closing = Closing::Now;
         self.compact_queued = None;
         self.drop_pending(DropWhy::Closed, u64::MAX);
+        self.end_shells();
         let by_hand = self.phase.is_compacting_by_hand();
         if by_hand || self.phase.turn().is_some() && !self.phase.is_ending() {
             self.stop_turn(
@@ -74,6 +75,7 @@ impl Session {
     /// While idle, the first that applies: closed, the compaction that waits, the next pending prompt, drained, settled.
     pub(super) fn idle(&mut self) {
         while let Phase::Idle = self.phase {
+            self.place_shells(false);
             if self.closing.is_now() {
                 self.drop_pending(DropWhy::Closed, u64::MAX);
                 return self.closed();
@@ -103,11 +105,8 @@ impl Session {
             }
             self.held = false;
             self.strand_steers(DropWhy::Idle);
-            if self.closing.is_draining() {
-                if self.owed.is_empty() {
-                    self.closed();
-                }
-                return;
+            if self.closing.is_draining() && self.owed.is_empty() && self.shells.is_empty() {
+                return self.closed();
             }
             return self.settle();
         }

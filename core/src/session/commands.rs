@@ -55,7 +55,7 @@ impl Session {
             Command::Job(JobCommand::Stop { .. }) => {
                 self.answer(id, Answer::JobStop(JobStop::NotFound))
             }
-            Command::Shell { .. } => self.not_yet(id, "shells"),
+            Command::Shell { command } => self.shell(id, command),
             Command::Session(_) => self.not_yet(id, "session changes"),
             Command::SteerRun { .. } => {
                 let refusal = if self.closing.is_open() {

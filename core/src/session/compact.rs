@@ -4,7 +4,7 @@
 //! that the request doesn't fit; never between a call and its result (S-59). What is kept is the end of the history,
 //! from a message of the user's or a whole batch of calls on.
 
-use alloc::{boxed::Box, format, string::String, sync::Arc, vec::Vec};
+use alloc::{boxed::Box, collections::BTreeSet, format, string::String, sync::Arc, vec::Vec};
 
 use super::{
     Session, estimate,
@@ -14,7 +14,7 @@ use super::{
 use crate::json::{Members, ScanRules, scan};
 use crate::session::config::{AfterCompaction, Futile, WhenBusy};
 use crate::vocab::{
-    Answer, Block, CommandId, Compacted, CompactionFault, Effect, End, Failure, FailureKind,
+    Answer, Block, CommandId, Compacted, CompactionFault, Effect, End, Failure, FailureKind, Hit,
     Message, MessageId, ModelChunk, Origin, QueueFate, RawJson, Refusal, RequestId, Role, Text,
     Trigger, Usage, What,
 };
@@ -439,6 +439,7 @@ impl Session {
             turn.added
                 .extend(old.iter().skip(turn.history_from).cloned());
         }
+        let cut_away: BTreeSet<MessageId> = old.iter().take(cut).map(|one| one.id).collect();
         let keep_from = old.get(cut).map(|message| message.id);
         let mut summary = self.own_message(Role::Summary, Origin::Harness, &text, None);
         if let Some(summary) = Arc::get_mut(&mut summary) {
@@ -465,7 +466,9 @@ impl Session {
             turn.added.push(summary);
             turn.history_from = self.history.len();
         } else {
-            self.unsaved_summary = Some(summary);
+            self.unsaved
+                .retain(|message| !cut_away.contains(&message.id));
+            self.unsaved.push(summary);
         }
         self.compacted_to = span.1;
         Compacted {
@@ -545,7 +548,7 @@ impl Session {
             }
         };
         if let Some(command) = command {
-            self.hit_compaction(command);
+            self.hit(command, Hit::Compaction);
         }
         match self.stop_compaction(open, CompactionFault::Cancelled) {
             Then::Idle => self.phase = Phase::Idle,

@@ -403,6 +403,8 @@ pub struct Limits {
     pub tool_media_bytes: usize,
     /// Calls that are under way at once. At most 16 count, so that hooks and questions stay within 16 and 64.
     pub running_tools: usize,
+    /// Shell commands of the person's own that run at once; more are refused `Busy`.
+    pub shells: usize,
     /// Effects that were stopped and not yet settled; beyond it no prompt, step or call begins.
     pub stopped_effects: usize,
     /// Commands whose reply comes later (barriers, gated settings, a reload); more are refused `Full`.
@@ -427,6 +429,7 @@ impl Default for Limits {
             tool_output_bytes: 256 * KIB,
             tool_media_bytes: 16 * MIB,
             running_tools: 8,
+            shells: 4,
             stopped_effects: 1024,
             owed_replies: 1024,
             soft_bytes: 256 * KIB,

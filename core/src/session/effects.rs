@@ -75,6 +75,7 @@ pub(super) struct Effects {
     pub hooks: Table,
     pub writes: Table,
     pub reloads: Table,
+    pub shells: Table,
     /// Jobs that a tool began though nothing here keeps jobs yet: told to stop at once.
     pub jobs: Table,
 }
@@ -99,12 +100,21 @@ impl Effects {
             Input::Hook { hook, .. } => self.hooks.look(hook.0),
             Input::Store { write, .. } => self.writes.look(write.0),
             Input::Reloaded { command, .. } => self.reloads.look(command.0),
+            Input::Shell { command, outcome } => {
+                let state = self.shells.look(command.0)?;
+                match outcome {
+                    ToolUpdate::Progress(_) | ToolUpdate::Done { .. } => Ok(state),
+                    ToolUpdate::Snapshotted { .. }
+                    | ToolUpdate::NeedsNetwork { .. }
+                    | ToolUpdate::FileChanged { .. }
+                    | ToolUpdate::Detached(_) => Err(Misuse::WrongKind),
+                }
+            }
             Input::Job { job, .. } => self.jobs.look(job.0),
             // Effects that this session never asks for.
-            Input::Run { .. }
-            | Input::Shell { .. }
-            | Input::Opened { .. }
-            | Input::Restored { .. } => Err(Misuse::NeverIssued),
+            Input::Run { .. } | Input::Opened { .. } | Input::Restored { .. } => {
+                Err(Misuse::NeverIssued)
+            }
             Input::Call(_) | Input::DriverTools { .. } | Input::Fault { .. } | Input::Woken => {
                 Ok(State::Live)
             }
@@ -129,6 +139,10 @@ impl Effects {
             Input::Hook { hook, .. } => self.hooks.settle(hook.0),
             Input::Store { write, .. } => self.writes.settle(write.0),
             Input::Reloaded { command, .. } => self.reloads.settle(command.0),
+            Input::Shell {
+                command,
+                outcome: ToolUpdate::Done { .. },
+            } => self.shells.settle(command.0),
             Input::Job {
                 job,
                 update: JobUpdate::Ended(_),
@@ -156,11 +170,14 @@ impl Effects {
             hooks,
             writes,
             reloads,
+            shells,
             jobs,
         } = self;
-        [models, tools, snapshots, hooks, writes, reloads, jobs]
-            .into_iter()
-            .map(|table| table.stopped)
-            .sum()
+        [
+            models, tools, snapshots, hooks, writes, reloads, shells, jobs,
+        ]
+        .into_iter()
+        .map(|table| table.stopped)
+        .sum()
     }
 }

@@ -13,7 +13,7 @@
 //! Prompt ids must grow: an id that isn't above the last admitted one is a duplicate. Nothing is remembered of
 //! settled questions and prompts, so a session's memory is bounded by its limits and its history.
 //!
-//! Goals, jobs, shells, nested runs, rewind and changes of session are refused as unsupported.
+//! Goals, jobs, nested runs, rewind and changes of session are refused as unsupported.
 
 mod args;
 mod ask;
@@ -30,6 +30,7 @@ mod phase;
 mod queue;
 mod recall;
 mod retry;
+mod shell;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -96,8 +97,12 @@ pub struct Session {
     reloading: Option<CommandId>,
     /// A compaction by hand that waits for the turn's end.
     compact_queued: Option<compact::Queued>,
-    /// The summary of a compaction by hand, until a turn takes it to its write.
-    unsaved_summary: Option<Arc<Message>>,
+    /// What entered the history outside a turn, the summary of a compaction by hand too, until a turn takes it to its
+    /// write.
+    unsaved: Vec<Arc<Message>>,
+    shells: BTreeMap<CommandId, shell::Shell>,
+    /// What shell commands gave, until it may enter the history.
+    shell_news: Vec<Arc<Message>>,
     /// How many messages summaries stand for, counted from the session's first one.
     compacted_to: u64,
     history: Vec<Arc<Message>>,
@@ -161,7 +166,9 @@ impl Session {
             owed: VecDeque::new(),
             reloading: None,
             compact_queued: None,
-            unsaved_summary: None,
+            unsaved: Vec::new(),
+            shells: BTreeMap::new(),
+            shell_news: Vec::new(),
             compacted_to: 0,
             history: Vec::new(),
             estimate: Estimate::default(),
@@ -220,6 +227,20 @@ impl Session {
                 .add_blocks(message.content.iter().map(Arc::as_ref));
             self.history.push(message);
         }
+    }
+
+    /// A message enters the history outside any turn: the next one stores it.
+    fn remember_unsaved(&mut self, message: Arc<Message>) {
+        if !message.content.is_empty() {
+            self.unsaved.push(message.clone());
+        }
+        self.remember(message);
+    }
+
+    /// How much of a result's text and media is kept, in bytes.
+    fn output_limits(&self) -> (usize, usize) {
+        let limits = &self.config.limits;
+        (limits.tool_output_bytes, limits.tool_media_bytes)
     }
 
     /// Whether new effects may begin: not while too many stopped ones aren't settled.
@@ -371,6 +392,7 @@ impl Session {
                 }
             }
             Input::Reloaded { command, outcome } => self.reloaded(command, outcome),
+            Input::Shell { command, outcome } => self.shell_update(command, outcome),
             Input::DriverTools { tools, mcp } => {
                 self.config.tools = tools;
                 self.info.mcp = mcp;
@@ -381,7 +403,6 @@ impl Session {
             Input::Woken => {}
             Input::Job { .. }
             | Input::Run { .. }
-            | Input::Shell { .. }
             | Input::Opened { .. }
             | Input::Restored { .. } => {}
         }
@@ -519,6 +540,12 @@ impl Agent for Session {
                 })
             }
             Effect::Store(write) => self.write_body(*write).map(EffectBody::Write),
+            Effect::RunShell(command) => {
+                let shell = self.shells.get(command)?;
+                Some(EffectBody::Shell {
+                    command: &shell.line,
+                })
+            }
             Effect::StopModel(_)
             | Effect::StopTool(_)
             | Effect::DetachTool(_)
@@ -528,7 +555,6 @@ impl Agent for Session {
             | Effect::StartRun { .. }
             | Effect::StopRun(_)
             | Effect::CallRun(..)
-            | Effect::RunShell(_)
             | Effect::StopShell(_)
             | Effect::StopJob(_)
             | Effect::OpenSession(_)

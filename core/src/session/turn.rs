@@ -39,7 +39,7 @@ impl Session {
             by_model: Vec::new(),
             denials: Vec::new(),
             bad_captures: 0,
-            added: self.unsaved_summary.take().into_iter().collect(),
+            added: core::mem::take(&mut self.unsaved),
             history_from: self.history.len(),
             compaction_failed: false,
             answer: None,
@@ -135,6 +135,7 @@ impl Session {
         {
             return self.finish_turn(turn, End::MaxSteps, QueueFate::Run);
         }
+        self.place_shells(true);
         let used = self.used_with(&turn);
         if let Err(turn) = self.compacts(turn, used) {
             self.step_or_end(turn, used);
@@ -147,6 +148,7 @@ impl Session {
             self.phase = Phase::Waiting(turn);
             return;
         }
+        self.place_shells(true);
         let used = self.used_with(&turn);
         self.step_or_end(turn, used);
     }
@@ -287,7 +289,7 @@ impl Session {
             turn: None,
         });
         self.say(What::Message(message.clone()));
-        self.remember(message);
+        self.remember_unsaved(message);
         self.say(What::PromptEnded {
             prompt: prompt.id,
             end: End::Local,

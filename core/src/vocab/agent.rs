@@ -115,7 +115,8 @@ pub enum Input<'a> {
     Shell {
         /// The command that started it.
         command: CommandId,
-        /// The news.
+        /// `Progress` or `Done`: the content is what it wrote, both streams and nothing else; the exit code is the
+        /// result's [`Show::exit_code`].
         outcome: ToolUpdate,
     },
     /// Another session is there, or isn't; settles [`Effect::OpenSession`].
@@ -434,6 +435,11 @@ pub enum EffectBody<'a> {
     },
     /// What to make durable, for `Store`.
     Write(WriteBody<'a>),
+    /// The command to run, for `RunShell`.
+    Shell {
+        /// The command line.
+        command: &'a str,
+    },
 }
 
 /// What a durable write holds.

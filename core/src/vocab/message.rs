@@ -200,7 +200,9 @@ pub enum Role {
     Note,
     /// What a compaction put in the place of older messages.
     Summary,
-    /// A command of the person's own, and what it gave.
+    /// A command of the person's own, and what it gave. A session writes up to three blocks of text: `$ `, the command
+    /// and a line feed; what it wrote, unless that is nothing; and, unless it ended well, how it ended. The details
+    /// are `{"command", "exit_code"?, "cancelled", "timed_out", "truncated", "has_output"}`.
     Shell,
     /// A role that only its protocol understands.
     Other(Text),

@@ -166,3 +166,11 @@ pub struct Show {
     /// Whether output was blacked out.
     pub redacted: bool,
 }
+
+impl Show {
+    /// The exit code of the command that the call ran, which a driver says as `exit_code` among [`Show::meta`].
+    pub fn exit_code(&self) -> Option<i32> {
+        let code = self.meta.iter().find(|(name, _)| &**name == "exit_code");
+        code.and_then(|(_, value)| value.parse().ok())
+    }
+}

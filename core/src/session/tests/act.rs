@@ -82,6 +82,8 @@ pub fn policy(about: &str) -> SessionConfig {
             "reply_bytes" => config.limits.reply_bytes = size,
             "reply_calls" => config.limits.reply_calls = size,
             "arg_bytes" => config.limits.argument_bytes = size,
+            "shells" => config.limits.shells = size,
+            "output" => config.limits.tool_output_bytes = size,
             "stopped" => config.limits.stopped_effects = size,
             "owed" => config.limits.owed_replies = size,
             "hard" => {
@@ -208,6 +210,7 @@ pub fn act(world: &mut World, input: &str) -> Vec<String> {
             let tools = tools.collect();
             world.command(Command::Offer(Offer::Tools(tools)))
         }
+        ["Ran", shell, how] => shell_says(world, shell, how),
         ["Job", id, "ended"] => world.give(Input::Job {
             job: JobId(number(id)),
             update: JobUpdate::Ended(JobState::Interrupted),
@@ -442,6 +445,35 @@ fn tool_says(world: &mut World, id: u64, how: &str) -> Vec<String> {
     })
 }
 
+fn shell_says(world: &mut World, shell: &str, how: &str) -> Vec<String> {
+    let at = usize::try_from(number(shell)).unwrap();
+    let command = (at - 1 < world.shells.len()).then(|| world.shells[at - 1]);
+    let command = command.unwrap_or(CommandId(99));
+    let done = |outcome, text: &str, exit: Option<&str>| ToolUpdate::Done {
+        outcome,
+        content: vec![Block::Text(text.into())],
+        show: exit.map(|exit| {
+            alloc::boxed::Box::new(Show {
+                meta: vec![("exit_code".into(), exit.into())],
+                ..Show::default()
+            })
+        }),
+    };
+    let outcome = match how {
+        "ok" => done(ToolOutcome::Ok, "out", Some("0")),
+        "silent" => done(ToolOutcome::Ok, "", Some("0")),
+        "cancelled" => done(ToolOutcome::Cancelled, "part", None),
+        "late" => done(ToolOutcome::TimedOut, "part", None),
+        "unstarted" => done(ToolOutcome::Failed, "no shell", None),
+        "progress" => ToolUpdate::Progress(Progress::Append(vec![Block::Text("so".into())])),
+        "replace" => ToolUpdate::Progress(Progress::Replace(vec![Block::Text("other".into())])),
+        "alive" => ToolUpdate::Progress(Progress::Alive),
+        "net" => ToolUpdate::NeedsNetwork { host: "h".into() },
+        exit => done(ToolOutcome::Failed, "out", exit.strip_prefix("exit:")),
+    };
+    world.give(Input::Shell { command, outcome })
+}
+
 fn model_says(world: &mut World, request: u64, words: &[&str]) -> Vec<String> {
     let failed = |kind, status, retryable| Failure {
         kind,
@@ -541,8 +573,8 @@ fn other_command(words: &[&str]) -> Command {
             job: "j".into(),
             generation: None,
         }),
-        ["Shell"] => Command::Shell {
-            command: "ls".into(),
+        ["Shell", line @ ..] => Command::Shell {
+            command: line.join(" ").into(),
         },
         ["Session"] => Command::Session(SessionCommand::New { parent: None }),
         ["SteerRun"] => Command::SteerRun {

@@ -285,7 +285,9 @@ fn tw_08_a_turn_is_stored_whole_though_it_was_summarised() {
     else {
         panic!("no write");
     };
+    // What had entered the history before the turn is stored with it.
     let wanted = [
+        "User: prompt 1",
         "User: prompt 2",
         "Assistant c1: ",
         "c1: out",
@@ -346,7 +348,24 @@ fn tw_08_what_turns_wrote_makes_the_same_history_again() {
         "r4 Text on",
         "r4 Finish, End",
     ];
-    for inputs in [&by_hand[..], &twice, &in_a_turn] {
+    // What enters the history outside a turn is stored with the next one, as far as no summary stands for it.
+    let between = [
+        "Prompt P1 Context",
+        "Compact",
+        "r1 End",
+        "Prompt P2 Context",
+        "Shell ls",
+        "Ran s1 ok",
+        "Prompt P3",
+        "Shell pwd",
+        "Ran s2 ok",
+        "r2 Text so",
+        "r2 Finish, End",
+        "Prompt P4",
+        "r3 Text on",
+        "r3 Finish, End",
+    ];
+    for inputs in [&by_hand[..], &twice, &in_a_turn, &between] {
         let (world, all) = written(inputs, loaded(&long));
         let history = words(world.session.history());
         assert_eq!(history[0], "Summary: s");

@@ -112,6 +112,8 @@ pub struct World {
     commands: u64,
     /// The last reload.
     pub reload: CommandId,
+    /// Shell commands in the order in which they began: `s1`, `s2`, …
+    pub shells: Vec<CommandId>,
     /// Step numbers by request, for the short words.
     step: u32,
     /// The index of the next call of each request.
@@ -140,6 +142,7 @@ impl World {
             now,
             commands: 0,
             reload: CommandId(0),
+            shells: Vec::new(),
             step: 0,
             calls: BTreeMap::new(),
             blocks: BTreeMap::new(),
@@ -297,8 +300,22 @@ impl World {
                     if let Effect::Reload(command) = effect {
                         self.reload = command;
                     }
+                    if let Effect::RunShell(command) = effect {
+                        self.shells.push(command);
+                    }
                     let body = self.session.body(run, &effect);
-                    let mut word = effect_word(&effect, body);
+                    let mut word = match &effect {
+                        Effect::RunShell(command) => match body {
+                            Some(EffectBody::Shell { command: line }) => {
+                                format!("!RunShell {} {line}", self.shell_name(*command))
+                            }
+                            _ => "!RunShell without a body".into(),
+                        },
+                        Effect::StopShell(command) => {
+                            format!("!StopShell {}", self.shell_name(*command))
+                        }
+                        effect => effect_word(effect, body),
+                    };
                     if let Effect::StartModel(request) = effect
                         && words.last().is_some_and(|last| last.starts_with("KS"))
                     {
@@ -315,6 +332,11 @@ impl World {
             }
         }
         words
+    }
+
+    fn shell_name(&self, command: CommandId) -> String {
+        let at = self.shells.iter().position(|shell| *shell == command);
+        format!("s{}", at.map_or(0, |at| at + 1))
     }
 
     fn event(&mut self, what: &What) -> Option<String> {
@@ -391,6 +413,7 @@ impl World {
             }
             What::Message(message) => match (&message.prompt, &message.origin) {
                 (Some(prompt), _) => format!("Message P{}", prompt.0),
+                (None, _) if message.role == Role::Shell => format!("Message {:?}", message.text()),
                 (None, Origin::Hook(_)) => "Message hook".into(),
                 (None, origin) => format!("Message {origin:?}"),
             },
@@ -514,6 +537,25 @@ fn reply_word(reply: &Result<Answer, Refusal>) -> String {
             other => format!("Cancelling {other:?}"),
         },
         Ok(Answer::Withdrawn(was)) => format!("Withdrawn({was})"),
+        Ok(Answer::Shell {
+            output,
+            exit,
+            cancelled,
+            timed_out,
+            truncated,
+            ..
+        }) => {
+            let exit = exit.map_or_else(|| "-".into(), |exit| exit.to_string());
+            let mut word = format!("Shell {exit} {output:?}");
+            for (is, how) in [
+                (cancelled, " cancelled"),
+                (timed_out, " timed out"),
+                (truncated, " truncated"),
+            ] {
+                word.push_str(if *is { how } else { "" });
+            }
+            word
+        }
         Ok(Answer::Goal(goal)) => format!("Goal({goal:?})"),
         Ok(other) => name_of(other),
         Err(refusal) => format!("Err {}", name_of(refusal)),

@@ -21,6 +21,7 @@ use crate::vocab::{
     TurnAnswer, What,
 };
 
+pub(super) use result::keep_within;
 pub(super) use run::{Stop, skipped_result};
 
 /// The calls of one reply.

@@ -33,7 +33,7 @@ impl Session {
 
 /// Cuts output to its limits: of all text the head and the tail stay, with a mark between; a medium that doesn't fit
 /// is replaced by a note. Whether something was cut.
-pub(super) fn keep_within(
+pub(in crate::session) fn keep_within(
     content: &mut Vec<Block>,
     (text_limit, media_limit): (usize, usize),
 ) -> bool {

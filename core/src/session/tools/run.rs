@@ -188,10 +188,7 @@ impl Session {
 
     /// Progress of a running call; of any other it is dropped.
     pub(in crate::session) fn tool_progress(&mut self, call: CallId, progress: Progress) {
-        let limits = (
-            self.config.limits.tool_output_bytes,
-            self.config.limits.tool_media_bytes,
-        );
+        let limits = self.output_limits();
         let now = self.now;
         let mut said = None;
         if let crate::session::phase::Phase::Tools(_, batch) = &mut self.phase
@@ -234,13 +231,7 @@ impl Session {
             content,
             show,
         };
-        let cut = keep_within(
-            &mut ended.content,
-            (
-                self.config.limits.tool_output_bytes,
-                self.config.limits.tool_media_bytes,
-            ),
-        );
+        let cut = keep_within(&mut ended.content, self.output_limits());
         if cut && let Some(show) = &mut ended.show {
             show.truncated = true;
         }
