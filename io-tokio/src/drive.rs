@@ -6,26 +6,24 @@ mod person;
 
 use std::collections::VecDeque;
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{Command as Process, Stdio};
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
-use std::process::Command as Process;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use turnwire::frame::LineSplitter;
 use turnwire::protocol::{Client, ClientOutput, Protocol};
 use turnwire::vocab::*;
+use turnwire_io::input::HostInput;
+use turnwire_io::process::Exit;
+use turnwire_io::{Clock, Error};
 
-use crate::clock::Clock;
-use crate::input::{self, HostInput};
 use crate::output::Output;
 use crate::process::Group;
 use crate::signals::Signals;
 pub use person::Person;
 use person::Questions;
-use turnwire_io::Error;
-use turnwire_io::process::Exit;
 
 /// Above this many bytes that nobody has read from the screen, the agent isn't read on.
 const UNREAD: u64 = 1024 * 1024;
@@ -120,7 +118,7 @@ pub async fn drive<P: Protocol>(
         group: Group::spawn(command).map_err(Error::Setup)?,
         to_agent: Some(Output::start(Box::new(to_agent)).map_err(Error::Setup)?),
         input_done: false,
-        from_agent: input::start(Box::new(from_agent)).map_err(Error::Setup)?,
+        from_agent: crate::driver::read(Box::new(from_agent)).map_err(Error::Setup)?,
         splitter: LineSplitter::new(P::agent_line_rules()),
         unsplit: Bytes::new(),
         output_ended: false,
@@ -254,7 +252,10 @@ impl<P: Protocol> Drive<P> {
     fn drain(&mut self) {
         let mut nowhere = Vec::new();
         loop {
-            let lines = self.to_agent.as_mut().map_or(&mut nowhere, Output::buffer);
+            let lines = self
+                .to_agent
+                .as_mut()
+                .map_or(&mut nowhere, |out| out.buffer());
             let Some(output) = self.client.poll_output(lines) else {
                 break;
             };
@@ -462,7 +463,7 @@ impl<P: Protocol> Drive<P> {
             return Wake::MoreLines;
         }
         let due = self.client.poll_timeout();
-        let due = due.map(|due| self.clock.instant(due.at_us));
+        let due = due.map(|due| self.clock.instant(due.at_us).into());
         let limit = self.limit.map(|(at, _)| at);
         let written = async {
             match &mut self.to_agent {

@@ -15,21 +15,19 @@
 //!
 //! [`drive`] is the other way round: it starts an agent, and is its host.
 
-mod clock;
 mod drive;
 mod driver;
-mod effects;
-mod gone;
 mod hook;
-mod input;
 mod model;
 mod output;
 mod process;
 mod signals;
+mod start;
 pub mod tools;
 
 pub use drive::{AgentEnd, Driven, Person, Screen, Task, drive};
-pub use driver::{Answer, Host, serve};
+pub use driver::serve;
 pub use turnwire_io::{
-    Backend, Durable, Error, Forget, HttpProvider, Secret, World, WriteJob, hooks, store,
+    Answer, Backend, Durable, Error, Forget, Host, HttpProvider, Secret, World, WriteJob, hooks,
+    store,
 };

@@ -23,12 +23,21 @@ pub async fn run(
     name: &str,
     input: &str,
     cancel: CancelToken,
+    updates: impl FnMut(ToolUpdate) + Send,
+) -> ToolUpdate {
+    carry_out(tools.prepare(name, input), cancel, updates).await
+}
+
+/// Carries out a call that is ready; see [`run`].
+pub(crate) async fn carry_out(
+    job: ToolJob,
+    cancel: CancelToken,
     mut updates: impl FnMut(ToolUpdate) + Send,
 ) -> ToolUpdate {
     let finished = if cancel.is_cancelled() {
         Finished::cancelled()
     } else {
-        match tools.prepare(name, input) {
+        match job {
             ToolJob::Command(job) => command(&job, &cancel, &mut updates).await,
             ToolJob::File(job) => file(job, cancel).await,
             ToolJob::Over(finished) => finished,

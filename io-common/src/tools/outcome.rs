@@ -3,7 +3,7 @@
 use turnwire::vocab::{Block, Show, Text, ToolOutcome, ToolUpdate};
 
 /// The result of one call.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Finished {
     /// How it ended.
     pub outcome: ToolOutcome,
@@ -18,7 +18,7 @@ pub struct Finished {
 }
 
 /// A file that a call changed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FileChange {
     /// Below the root where possible, with `/`.
     pub path: String,

@@ -1,25 +1,25 @@
 //! The only clock: read once for each thing that wakes the loop.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use tokio::time::Instant;
 use turnwire::vocab::Now;
 
 /// Turns the machine's clocks into [`Now`], and deadlines back into instants.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub struct Clock {
     origin: Instant,
 }
 
 impl Clock {
-    pub(crate) fn start() -> Self {
+    /// A clock whose monotonic time begins now.
+    pub fn start() -> Self {
         Clock {
             origin: Instant::now(),
         }
     }
 
     /// This moment. The wall clock may jump; only the monotonic one orders things.
-    pub(crate) fn now(&self) -> Now {
+    pub fn now(&self) -> Now {
         let unix_ms = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX));
@@ -28,7 +28,7 @@ impl Clock {
     }
 
     /// The instant at which a machine wants to be woken; far future instead of an overflow.
-    pub(crate) fn instant(&self, at_us: u64) -> Instant {
+    pub fn instant(&self, at_us: u64) -> Instant {
         let far = Duration::from_secs(86_400 * 365);
         self.origin + Duration::from_micros(at_us).min(far)
     }

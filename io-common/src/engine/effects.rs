@@ -4,40 +4,61 @@
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::mpsc as std_mpsc;
+use std::sync::mpsc;
 
-use futures::FutureExt as _;
-use tokio::sync::{Semaphore, mpsc};
-use tokio::task::AbortHandle;
 use turnwire::model::script::ScriptReply;
 use turnwire::model::{Api, ReplyDecoder, ReplyLimits, encode_request};
 use turnwire::vocab::{
-    Agent, Block, CallId, Effect, EffectBody, Failure, FailureKind, HookId, HookReply, Input,
-    ModelChunk, RequestId, RunId, Text, ToolOutcome, ToolUpdate, WriteId,
+    Agent, Block, CallId, Effect, EffectBody, Failure, FailureKind, HookId, Input, ModelChunk,
+    RequestId, RunId, Text, ToolOutcome, ToolUpdate, WriteId,
 };
 
-use turnwire_io::hooks::HookJob;
-use turnwire_io::{Backend, Part, World, WriteJob};
+use super::{Report, Reporter, Start, Stopper};
+use crate::hooks::HookJob;
+use crate::model::{Backend, HttpProvider};
+use crate::tools::ToolJob;
+use crate::world::{World, WriteJob};
 
-use crate::tools::CancelToken;
-
-/// How many pieces of bulk (bodies, progress) may lie between the tasks and the loop.
-const BULK: usize = 4;
-
-/// What a task tells the loop.
+/// An effect that is ready to start, for the driver.
 #[derive(Debug)]
-pub(crate) enum Report {
-    Model(RequestId, Part),
-    Tool(CallId, ToolUpdate),
-    Hook(HookId, Result<HookReply, Text>),
-    Stored(WriteId, Result<(), Text>),
+pub enum Job {
+    /// A model request over HTTP. Its parts are reported as [`Report::Model`].
+    Http {
+        /// Which request.
+        request: RequestId,
+        /// Where it goes.
+        provider: Box<HttpProvider>,
+        /// The JSON that is posted.
+        body: Vec<u8>,
+    },
+    /// A model request that a script answers. Its parts are reported as [`Report::Model`].
+    Script {
+        /// Which request.
+        request: RequestId,
+        /// The reply with its pauses.
+        reply: ScriptReply,
+    },
+    /// A tool call. What it says and its end are reported as [`Report::Tool`].
+    Tool {
+        /// Which call.
+        call: CallId,
+        /// What to do.
+        job: ToolJob,
+    },
+    /// A hook. Its end is reported as [`Report::Hook`].
+    Hook {
+        /// Which run.
+        hook: HookId,
+        /// What to do.
+        job: HookJob,
+    },
 }
 
-/// An effect that is ready to start.
+/// What waits for its turn.
 enum Work {
-    Model {
+    Http {
         request: RequestId,
+        provider: Box<HttpProvider>,
         body: Vec<u8>,
     },
     Script {
@@ -47,8 +68,7 @@ enum Work {
     },
     Tool {
         call: CallId,
-        name: String,
-        input: String,
+        job: ToolJob,
     },
     Hook {
         hook: HookId,
@@ -63,41 +83,34 @@ enum Work {
 struct LiveModel {
     /// `None` while the loop reads with it.
     decoder: Option<ReplyDecoder>,
-    task: AbortHandle,
+    stop: Stopper,
 }
 
 /// Every effect of one session that is not settled yet.
-pub(crate) struct Effects {
+pub(super) struct Effects {
     world: World,
-    #[cfg(feature = "http")]
-    client: Arc<crate::model::http::LazyClient>,
-    report: mpsc::UnboundedSender<Report>,
-    reports: mpsc::UnboundedReceiver<Report>,
-    bulk: Arc<Semaphore>,
+    report: Reporter,
     /// Permits that are held back until the agent wants bulk again.
     owed: usize,
     /// Effects that wait until the output is written up to a mark.
     waiting: VecDeque<(u64, Work)>,
-    /// Settlements that need no task, in order.
+    /// Settlements that need no job, in order.
     ready: VecDeque<Input<'static>>,
     models: BTreeMap<RequestId, LiveModel>,
-    tools: BTreeMap<CallId, CancelToken>,
-    hooks: BTreeMap<HookId, CancelToken>,
-    storage: Option<std_mpsc::Sender<(WriteId, WriteJob)>>,
+    /// Running tools; without a stopper they are being stopped.
+    tools: BTreeMap<CallId, Option<Stopper>>,
+    /// Running hooks, likewise.
+    hooks: BTreeMap<HookId, Option<Stopper>>,
+    storage: Option<mpsc::Sender<(WriteId, WriteJob)>>,
     /// Requests that went to a script, retries included.
     requests: u64,
 }
 
 impl Effects {
-    pub(crate) fn new(world: World) -> Self {
-        let (report, reports) = mpsc::unbounded_channel();
+    pub(super) fn new(world: World, report: Reporter) -> Self {
         Effects {
             world,
-            #[cfg(feature = "http")]
-            client: Arc::default(),
             report,
-            reports,
-            bulk: Arc::new(Semaphore::new(BULK)),
             owed: 0,
             waiting: VecDeque::new(),
             ready: VecDeque::new(),
@@ -109,40 +122,32 @@ impl Effects {
         }
     }
 
-    /// The next report of a task.
-    pub(crate) async fn next(&mut self) -> Report {
-        match self.reports.recv().await {
-            Some(report) => report,
-            // Unreachable while `self.report` lives; waiting is the harmless answer.
-            None => std::future::pending().await,
-        }
-    }
-
     /// A chunk of a model, fit to be shown: see [`Backend::without_key`].
-    pub(crate) fn without_key<'a>(&self, chunk: ModelChunk<'a>) -> ModelChunk<'a> {
+    pub(super) fn without_key<'a>(&self, chunk: ModelChunk<'a>) -> ModelChunk<'a> {
         self.world.backend.without_key(chunk)
     }
 
     /// A settlement that needed no task.
-    pub(crate) fn ready(&mut self) -> Option<Input<'static>> {
+    pub(super) fn ready(&mut self) -> Option<Input<'static>> {
         self.ready.pop_front()
     }
 
-    /// Lets tasks hand over bulk again, after some was held back.
-    pub(crate) fn allow_bulk(&mut self) {
-        self.bulk.add_permits(std::mem::take(&mut self.owed));
+    /// Permits for bulk that may be given back.
+    pub(super) fn take_owed(&mut self) -> usize {
+        std::mem::take(&mut self.owed)
     }
 
     /// Takes one effect from the agent. Work waits until `mark` bytes of output are written; stops act at once.
-    pub(crate) fn take(&mut self, agent: &impl Agent, run: RunId, effect: Effect, mark: u64) {
+    pub(super) fn take(&mut self, agent: &impl Agent, run: RunId, effect: Effect, mark: u64) {
         let work = match (&effect, agent.body(run, &effect)) {
             (Effect::StartModel(request), Some(EffectBody::Model(body))) => {
                 match &self.world.backend {
                     Backend::Http(provider) => {
                         let mut bytes = Vec::new();
                         encode_request(provider.api, &body, &provider.options, &mut bytes);
-                        Work::Model {
+                        Work::Http {
                             request: *request,
+                            provider: provider.clone(),
                             body: bytes,
                         }
                     }
@@ -155,13 +160,11 @@ impl Effects {
                             reply,
                         }
                     }
-                    _ => return self.act(effect),
                 }
             }
             (Effect::RunTool { call }, Some(EffectBody::Tool { name, input, .. })) => Work::Tool {
                 call: *call,
-                name: name.to_owned(),
-                input: input.0.as_ref().to_owned(),
+                job: self.world.toolbox.prepare(name, &input.0),
             },
             (
                 Effect::RunHook { hook },
@@ -236,13 +239,14 @@ impl Effects {
     }
 
     fn stop_model(&mut self, request: RequestId) {
-        let unstarted = self.unqueue(|w| matches!(w, Work::Model { request: r, .. } | Work::Script { request: r, .. } if *r == request));
+        let unstarted = self.unqueue(|w| matches!(w, Work::Http { request: r, .. } | Work::Script { request: r, .. } if *r == request));
         let running = self.models.remove(&request);
-        if let Some(live) = &running {
-            live.task.abort();
+        let stopped = running.is_some();
+        if let Some(live) = running {
+            (live.stop)();
         }
         // Neither: it was settled while the stop was on its way.
-        if unstarted || running.is_some() {
+        if unstarted || stopped {
             self.ready.push_back(Input::Model {
                 request,
                 chunk: ModelChunk::End,
@@ -258,16 +262,16 @@ impl Effects {
                 show: None,
             };
             self.ready.push_back(Input::Tool { call, update });
-        } else if let Some(cancel) = self.tools.get(&call) {
-            cancel.cancel();
+        } else if let Some(stop) = self.tools.get_mut(&call).and_then(Option::take) {
+            stop();
         }
     }
 
     fn stop_hook(&mut self, hook: HookId) {
         if self.unqueue(|w| matches!(w, Work::Hook { hook: h, .. } if *h == hook)) {
             self.hook_over(hook, "it was stopped");
-        } else if let Some(cancel) = self.hooks.get(&hook) {
-            cancel.cancel();
+        } else if let Some(stop) = self.hooks.get_mut(&hook).and_then(Option::take) {
+            stop();
         }
     }
 
@@ -283,151 +287,68 @@ impl Effects {
     }
 
     /// Starts what waited for output that is written now.
-    pub(crate) fn start_due(&mut self, written: u64) {
+    pub(super) fn start_due(&mut self, written: u64, start: &mut impl Start) {
         while let Some((_, work)) = self.waiting.pop_front_if(|(mark, _)| *mark <= written) {
-            self.start(work);
+            self.begin(work, start);
         }
     }
 
-    fn start(&mut self, work: Work) {
+    fn begin(&mut self, work: Work, start: &mut impl Start) {
         match work {
-            #[cfg(feature = "http")]
-            Work::Model { request, body } => {
-                let Backend::Http(provider) = &self.world.backend else {
-                    return;
-                };
-                let (provider, client, sink) =
-                    (provider.clone(), self.client.clone(), self.sink(request));
+            Work::Http {
+                request,
+                provider,
+                body,
+            } => {
                 let decoder = ReplyDecoder::new(provider.api, provider.limits);
-                let task = async move {
-                    crate::model::http::send(client.get(), &provider, body, sink).await
+                let job = Job::Http {
+                    request,
+                    provider,
+                    body,
                 };
-                self.spawn_model(request, decoder, task);
-            }
-            #[cfg(not(feature = "http"))]
-            Work::Model { request, .. } => {
-                let why = "this driver was built without HTTP".to_owned();
-                let (sink, decoder) = (
-                    self.sink(request),
-                    ReplyDecoder::new(Api::OpenAi, ReplyLimits::default()),
-                );
-                let part = Part::Unreached { why, reached: true };
-                self.spawn_model(request, decoder, async move { sink(part).await });
+                self.await_reply(request, decoder, start.start(job));
             }
             Work::Script {
                 request,
                 api,
                 reply,
             } => {
-                let sink = self.sink(request);
                 let decoder = ReplyDecoder::new(api, ReplyLimits::default());
-                self.spawn_model(request, decoder, crate::model::play(reply, sink));
+                let stop = start.start(Job::Script { request, reply });
+                self.await_reply(request, decoder, stop);
             }
-            Work::Tool { call, name, input } => self.start_tool(call, name, input),
-            Work::Hook { hook, job } => self.start_hook(hook, job),
+            Work::Tool { call, job } => {
+                let stop = start.start(Job::Tool { call, job });
+                self.tools.insert(call, Some(stop));
+            }
+            Work::Hook { hook, job } => {
+                let stop = start.start(Job::Hook { hook, job });
+                self.hooks.insert(hook, Some(stop));
+            }
             Work::Store { write, job } => self.store(write, job),
         }
     }
 
-    /// Where a request's task puts its parts: it waits there while the loop wants no bulk.
-    fn sink(
-        &self,
-        request: RequestId,
-    ) -> impl Fn(Part) -> futures::future::BoxFuture<'static, ()> + Send + use<> {
-        let (report, bulk) = (self.report.clone(), self.bulk.clone());
-        move |part| {
-            let (report, bulk) = (report.clone(), bulk.clone());
-            async move {
-                if let Ok(permit) = bulk.acquire().await {
-                    permit.forget();
-                    let _ = report.send(Report::Model(request, part));
-                }
-            }
-            .boxed()
-        }
-    }
-
-    fn spawn_model(
-        &mut self,
-        request: RequestId,
-        decoder: ReplyDecoder,
-        task: impl Future<Output = ()> + Send + 'static,
-    ) {
-        let crashed = self.sink(request);
-        let task = tokio::spawn(async move {
-            if let Err(panic) = AssertUnwindSafe(task).catch_unwind().await {
-                crashed(Part::Broken(format!(
-                    "the request's task crashed: {}",
-                    panic_text(&*panic)
-                )))
-                .await;
-            }
-        });
-        self.models.insert(
-            request,
-            LiveModel {
-                decoder: Some(decoder),
-                task: task.abort_handle(),
-            },
-        );
-    }
-
-    fn start_tool(&mut self, call: CallId, name: String, input: String) {
-        let cancel = CancelToken::new();
-        self.tools.insert(call, cancel.clone());
-        let (toolbox, report, bulk) = (
-            self.world.toolbox.clone(),
-            self.report.clone(),
-            self.bulk.clone(),
-        );
-        tokio::spawn(async move {
-            let updates = |update: ToolUpdate| {
-                // Progress is a preview of the outcome: while the host is stalled it is left out.
-                if matches!(update, ToolUpdate::Progress(_)) {
-                    let Ok(permit) = bulk.try_acquire() else {
-                        return;
-                    };
-                    permit.forget();
-                }
-                let _ = report.send(Report::Tool(call, update));
-            };
-            let run = AssertUnwindSafe(crate::tools::run(&toolbox, &name, &input, cancel, updates))
-                .catch_unwind();
-            let done = run
-                .await
-                .unwrap_or_else(|p| failed(&format!("the tool crashed: {}", panic_text(&*p))));
-            let _ = report.send(Report::Tool(call, done));
-        });
-    }
-
-    fn start_hook(&mut self, hook: HookId, job: HookJob) {
-        let cancel = CancelToken::new();
-        self.hooks.insert(hook, cancel.clone());
-        let report = self.report.clone();
-        tokio::spawn(async move {
-            let run = AssertUnwindSafe(crate::hook::run(&job, &cancel)).catch_unwind();
-            let outcome = run
-                .await
-                .unwrap_or_else(|p| Err(format!("its task crashed: {}", panic_text(&*p)).into()));
-            let _ = report.send(Report::Hook(hook, outcome));
-        });
+    fn await_reply(&mut self, request: RequestId, decoder: ReplyDecoder, stop: Stopper) {
+        let decoder = Some(decoder);
+        self.models.insert(request, LiveModel { decoder, stop });
     }
 
     /// A hook's run is over.
-    pub(crate) fn hook_ended(&mut self, hook: HookId) {
+    pub(super) fn hook_ended(&mut self, hook: HookId) {
         self.hooks.remove(&hook);
     }
 
     fn store(&mut self, write: WriteId, job: WriteJob) {
         let report = self.report.clone();
         let storage = self.storage.get_or_insert_with(|| {
-            let (send, jobs) = std_mpsc::channel::<(WriteId, WriteJob)>();
+            let (send, jobs) = mpsc::channel::<(WriteId, WriteJob)>();
             let thread = std::thread::Builder::new().name("turnwire-store".into());
             let started = thread.spawn(move || {
                 for (write, job) in jobs {
                     let done = catch_unwind(AssertUnwindSafe(job))
                         .unwrap_or_else(|p| Err(panic_text(&*p)));
-                    let _ = report.send(Report::Stored(write, done.map_err(Text::from)));
+                    report(Report::Stored(write, done.map_err(Text::from)));
                 }
             });
             if let Err(e) = started {
@@ -445,18 +366,18 @@ impl Effects {
     }
 
     /// Whether a request runs: not settled, not stopped.
-    pub(crate) fn is_live(&self, request: RequestId) -> bool {
+    pub(super) fn is_live(&self, request: RequestId) -> bool {
         self.models.contains_key(&request)
     }
 
     /// The decoder of a live request, for one part of its reply. `None`: it was stopped, and settled then.
-    pub(crate) fn lend_decoder(&mut self, request: RequestId) -> Option<ReplyDecoder> {
+    pub(super) fn lend_decoder(&mut self, request: RequestId) -> Option<ReplyDecoder> {
         self.owed += 1;
         self.models.get_mut(&request)?.decoder.take()
     }
 
     /// Takes the decoder back; a settled request ends.
-    pub(crate) fn return_decoder(
+    pub(super) fn return_decoder(
         &mut self,
         request: RequestId,
         decoder: ReplyDecoder,
@@ -464,7 +385,7 @@ impl Effects {
     ) {
         if settled {
             if let Some(live) = self.models.remove(&request) {
-                live.task.abort();
+                (live.stop)();
             }
         } else if let Some(live) = self.models.get_mut(&request) {
             live.decoder = Some(decoder);
@@ -472,7 +393,7 @@ impl Effects {
     }
 
     /// Keeps the books for what a tool says, before it is handed over.
-    pub(crate) fn note(&mut self, call: CallId, update: &ToolUpdate) {
+    pub(super) fn note(&mut self, call: CallId, update: &ToolUpdate) {
         if matches!(update, ToolUpdate::Progress(_)) {
             self.owed += 1;
         }
@@ -481,23 +402,32 @@ impl Effects {
         }
     }
 
-    /// Ends whatever still runs, and waits for the process groups of tools and hooks to be gone.
-    pub(crate) async fn end(&mut self) {
+    /// Stops all that runs, and forgets what doesn't yet.
+    pub(super) fn stop_all(&mut self) {
         self.waiting.clear();
         for (_, live) in std::mem::take(&mut self.models) {
-            live.task.abort();
+            (live.stop)();
         }
-        for cancel in self.tools.values().chain(self.hooks.values()) {
-            cancel.cancel();
+        let tools = self.tools.values_mut().filter_map(Option::take);
+        let stoppers: Vec<Stopper> = tools
+            .chain(self.hooks.values_mut().filter_map(Option::take))
+            .collect();
+        for stop in stoppers {
+            stop();
         }
-        while !(self.tools.is_empty() && self.hooks.is_empty()) {
-            match self.next().await {
-                Report::Tool(call, ToolUpdate::Done { .. }) => {
-                    self.tools.remove(&call);
-                }
-                Report::Hook(hook, _) => self.hook_ended(hook),
-                Report::Tool(..) | Report::Model(..) | Report::Stored(..) => {}
-            }
+    }
+
+    /// Whether tools or hooks run, the ones that are being stopped too: their process groups may be there.
+    pub(super) fn is_running(&self) -> bool {
+        !(self.tools.is_empty() && self.hooks.is_empty())
+    }
+
+    /// Keeps the books for what comes after [`stop_all`](Effects::stop_all).
+    pub(super) fn take_last(&mut self, report: &Report) {
+        match report {
+            Report::Tool(call, update) => self.note(*call, update),
+            Report::Hook(hook, _) => self.hook_ended(*hook),
+            Report::Model(..) | Report::Stored(..) => {}
         }
     }
 }
@@ -516,12 +446,18 @@ fn internal(text: &str) -> ModelChunk<'static> {
     }
 }
 
-fn failed(text: &str) -> ToolUpdate {
+/// The end of a call that failed.
+pub fn failed(text: &str) -> ToolUpdate {
     ToolUpdate::Done {
         outcome: ToolOutcome::Failed,
         content: vec![Block::Text(text.into())],
         show: None,
     }
+}
+
+/// What a job that panicked says of itself.
+pub fn crashed(what: &str, panic: &(dyn Any + Send)) -> String {
+    format!("{what} crashed: {}", panic_text(panic))
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {

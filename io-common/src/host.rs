@@ -1,0 +1,49 @@
+//! What the embedder gives a driver: the host's side of a session.
+
+use std::io::{Read, Write};
+
+use turnwire::protocol::Protocol;
+
+/// Answers what a protocol asks of its embedder.
+pub type Answer<P> = Box<dyn FnMut(<P as Protocol>::Ask) -> <P as Protocol>::Outcome + Send>;
+
+/// The host's side of a session.
+pub struct Host<P: Protocol> {
+    /// What the host writes.
+    pub input: Box<dyn Read + Send>,
+    /// What the host reads.
+    pub output: Box<dyn Write + Send>,
+    /// Whether SIGINT, SIGTERM and SIGHUP are taken as the protocol says; a second one then ends the session at once.
+    pub signals: bool,
+    /// Answers what the protocol asks of its embedder.
+    pub answer: Answer<P>,
+    /// Returns once nobody can read `output` any more. It gets a thread of its own. Without it a host that goes away
+    /// is noticed at the next write only, and a tool may be silent for long.
+    pub gone: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl<P: Protocol> Host<P> {
+    /// This process's standard input and output, with signals taken.
+    pub fn stdio(answer: Answer<P>) -> Self {
+        #[cfg(unix)]
+        let gone: Option<Box<dyn FnOnce() + Send>> = Some(Box::new(crate::gone::stdout_closed));
+        #[cfg(not(unix))]
+        let gone = None;
+        let (input, output) = (Box::new(std::io::stdin()), Box::new(std::io::stdout()));
+        Host {
+            input,
+            output,
+            signals: true,
+            answer,
+            gone,
+        }
+    }
+}
+
+impl<P: Protocol> std::fmt::Debug for Host<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Host")
+            .field("signals", &self.signals)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,136 @@
+//! Jobs as tasks of tokio.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use tokio::sync::Semaphore;
+use turnwire::vocab::{CallId, HookId, RequestId, ToolUpdate};
+use turnwire_io::Part;
+use turnwire_io::engine::{BULK, Job, Report, Reporter, Start, Stopper, crashed, failed};
+use turnwire_io::hooks::HookJob;
+use turnwire_io::tools::ToolJob;
+
+use crate::tools::CancelToken;
+
+/// Starts the jobs of one session.
+pub(crate) struct Starter {
+    report: Reporter,
+    bulk: Arc<Semaphore>,
+    #[cfg(feature = "http")]
+    client: Arc<crate::model::http::LazyClient>,
+}
+
+impl Starter {
+    pub(crate) fn new(report: Reporter) -> Self {
+        Starter {
+            report,
+            bulk: Arc::new(Semaphore::new(BULK)),
+            #[cfg(feature = "http")]
+            client: Arc::default(),
+        }
+    }
+
+    /// Lets jobs hand over bulk again, after some was held back.
+    pub(crate) fn allow_bulk(&self, permits: usize) {
+        self.bulk.add_permits(permits);
+    }
+
+    /// Where a request's task puts its parts: it waits there while the loop wants no bulk.
+    fn sink(&self, request: RequestId) -> impl Fn(Part) -> BoxFuture<'static, ()> + Send + use<> {
+        let (report, bulk) = (self.report.clone(), self.bulk.clone());
+        move |part| {
+            let (report, bulk) = (report.clone(), bulk.clone());
+            async move {
+                if let Ok(permit) = bulk.acquire().await {
+                    permit.forget();
+                    report(Report::Model(request, part));
+                }
+            }
+            .boxed()
+        }
+    }
+
+    fn model(
+        &self,
+        request: RequestId,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) -> Stopper {
+        let sink = self.sink(request);
+        let task = tokio::spawn(async move {
+            if let Err(panic) = AssertUnwindSafe(task).catch_unwind().await {
+                sink(Part::Broken(crashed("the request's task", &*panic))).await;
+            }
+        });
+        let task = task.abort_handle();
+        Box::new(move || task.abort())
+    }
+
+    fn tool(&self, call: CallId, job: ToolJob) -> Stopper {
+        let cancel = CancelToken::new();
+        let (token, report, bulk) = (cancel.clone(), self.report.clone(), self.bulk.clone());
+        tokio::spawn(async move {
+            let updates = |update: ToolUpdate| {
+                // Progress is a preview of the outcome: while the host is stalled it is left out.
+                if matches!(update, ToolUpdate::Progress(_)) {
+                    let Ok(permit) = bulk.try_acquire() else {
+                        return;
+                    };
+                    permit.forget();
+                }
+                report(Report::Tool(call, update));
+            };
+            let run = AssertUnwindSafe(crate::tools::carry_out(job, token, updates)).catch_unwind();
+            let done = run
+                .await
+                .unwrap_or_else(|panic| failed(&crashed("the tool", &*panic)));
+            report(Report::Tool(call, done));
+        });
+        Box::new(move || cancel.cancel())
+    }
+
+    fn hook(&self, hook: HookId, job: HookJob) -> Stopper {
+        let cancel = CancelToken::new();
+        let (token, report) = (cancel.clone(), self.report.clone());
+        tokio::spawn(async move {
+            let run = AssertUnwindSafe(crate::hook::run(&job, &token)).catch_unwind();
+            let outcome = run
+                .await
+                .unwrap_or_else(|panic| Err(crashed("its task", &*panic).into()));
+            report(Report::Hook(hook, outcome));
+        });
+        Box::new(move || cancel.cancel())
+    }
+}
+
+impl Start for Starter {
+    fn start(&mut self, job: Job) -> Stopper {
+        match job {
+            #[cfg(feature = "http")]
+            Job::Http {
+                request,
+                provider,
+                body,
+            } => {
+                let (client, sink) = (self.client.clone(), self.sink(request));
+                self.model(request, async move {
+                    crate::model::http::send(client.get(), &provider, body, sink).await;
+                })
+            }
+            #[cfg(not(feature = "http"))]
+            Job::Http { request, .. } => {
+                let why = "this driver was built without HTTP".to_owned();
+                let part = Part::Unreached { why, reached: true };
+                let sink = self.sink(request);
+                self.model(request, async move { sink(part).await })
+            }
+            Job::Script { request, reply } => {
+                let sink = self.sink(request);
+                self.model(request, crate::model::play(reply, sink))
+            }
+            Job::Tool { call, job } => self.tool(call, job),
+            Job::Hook { hook, job } => self.hook(hook, job),
+        }
+    }
+}
