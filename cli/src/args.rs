@@ -132,6 +132,19 @@ pub struct ServeArgs {
     /// What to log on stderr: error, warn, info, debug, trace, off, or a list such as `warn,turnwire=debug`
     #[arg(long, value_name = "LEVEL")]
     pub log: Option<String>,
+
+    /// What waits for the host, the model and the tools; both do the same
+    #[arg(long, value_name = "NAME", default_value = "tokio")]
+    pub driver: DriverName,
+}
+
+/// The drivers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DriverName {
+    /// One thread, on the tokio runtime; HTTP/1.1 and HTTP/2
+    Tokio,
+    /// Threads and no async runtime; HTTP/1.1
+    Blocking,
 }
 
 /// Which model, and how it is asked.

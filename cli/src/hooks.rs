@@ -3,8 +3,8 @@
 use turnwire::session::SessionConfig;
 use turnwire::session::config::{LocalHook, Rule, RuleBehaviour};
 use turnwire::vocab::{HookPoint, HookSpec};
-use turnwire_tokio::hooks::{HookCommand, Hooks, HooksConfig};
-use turnwire_tokio::tools::ToolboxConfig;
+use turnwire_io::hooks::{HookCommand, Hooks, HooksConfig};
+use turnwire_io::tools::ToolboxConfig;
 
 use crate::settings::hooks::{Action, Event, HookTable, RuleTable};
 use crate::start::Start;

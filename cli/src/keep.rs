@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use turnwire::vocab::{ApprovalMode, Message, Setting, WriteBody};
-use turnwire_tokio::store::Writer;
-use turnwire_tokio::{Durable, WriteJob};
+use turnwire_io::store::Writer;
+use turnwire_io::{Durable, WriteJob};
 
 use crate::say::{self, Stop};
 use crate::settings::values::Approval;

@@ -10,9 +10,10 @@ use turnwire::protocol::openmax::{self, Openmax};
 use turnwire::session::Session;
 use turnwire::session::config::{ModelConfig, SessionConfig};
 use turnwire::vocab::{Answer, ApprovalMode, ModelRef, Now, SessionInfo, Text};
-use turnwire_tokio::tools::{Toolbox, ToolboxConfig};
-use turnwire_tokio::{Backend, Host, HttpProvider, World};
+use turnwire_io::tools::{Toolbox, ToolboxConfig};
+use turnwire_io::{Backend, Host, HttpProvider, World};
 
+use crate::args::DriverName;
 use crate::hooks;
 use crate::keep::{self, Begun, Kept};
 use crate::say::Stop;
@@ -30,7 +31,7 @@ const MARKS: usize = 4 * 1024;
 ///
 /// # Errors
 /// [`Stop`] if it can't begin, or the driver fails.
-pub fn serve(start: &Start) -> Result<u8, Stop> {
+pub fn serve(start: &Start, driver: DriverName) -> Result<u8, Stop> {
     let backend = backend(&start.settings.model)?;
     let now = Now {
         mono_us: 0,
@@ -54,16 +55,25 @@ pub fn serve(start: &Start) -> Result<u8, Stop> {
         toolbox,
         hooks,
     };
+    let host = Host::stdio(Box::new(|ask| match ask {}));
+    match driver {
+        DriverName::Tokio => on_tokio(server, agent, world, host),
+        DriverName::Blocking => turnwire_blocking::serve(server, agent, world, host)
+            .map_err(|error| Stop::Failed(error.to_string())),
+    }
+}
+
+fn on_tokio(
+    server: Server<Openmax>,
+    agent: Session,
+    world: World,
+    host: Host<Openmax>,
+) -> Result<u8, Stop> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Stop::Failed(format!("no runtime: {error}")))?;
-    let served = runtime.block_on(turnwire_tokio::serve(
-        server,
-        agent,
-        world,
-        Host::stdio(Box::new(|ask| match ask {})),
-    ));
+    let served = runtime.block_on(turnwire_tokio::serve(server, agent, world, host));
     // A thread that still reads stdin can't be stopped; it ends with the process.
     runtime.shutdown_background();
     served.map_err(|error| Stop::Failed(error.to_string()))

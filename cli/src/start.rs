@@ -8,7 +8,7 @@ use crate::say::Stop;
 use crate::settings::values::Approval;
 use crate::settings::{self, Env, Layer, Model, Settings, file};
 use crate::trust::{Trust, Verdict};
-use turnwire_tokio::store::Store;
+use turnwire_io::store::Store;
 
 /// Set in the environment of everything that a session's tools start: an agent below it is driven by an agent.
 pub const SESSION_VARIABLE: &str = "TURNWIRE_SESSION";

@@ -12,7 +12,7 @@ use crate::args::ServeArgs;
 use crate::say::Stop;
 use file::{FileSettings, ModelTable};
 use hooks::{HookTable, RuleTable};
-use turnwire_tokio::Secret;
+use turnwire_io::Secret;
 use values::{Api, Approval, BadValue, BaseUrl, EnvName};
 
 /// Room that a request needs besides the largest reply, in tokens.

@@ -8,6 +8,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+/// What the program is told to wait with.
+const DRIVER: &str = "tokio";
+
 mod approvals;
 mod cancel;
 mod hooks;

@@ -98,9 +98,10 @@ impl Setup {
         }
     }
 
-    /// `serve` with no model named.
+    /// `serve` with no model named, on the driver that this test binary is about.
     pub fn serve(home: &Home) -> Setup {
-        Setup::plain(home, &["serve", "--protocol", "openmax"])
+        let driver = ["--driver", crate::DRIVER];
+        Setup::plain(home, &["serve", "--protocol", "openmax"]).args(&driver)
     }
 
     /// `serve` with a provider that speaks as OpenAI's does, in a trusted project, in the mode `auto`.
