@@ -178,6 +178,18 @@ fn the_open_call_is_what_a_question_is_about() {
         ["approval \"q\" while several calls are open"]
     );
     assert_eq!(rig.events(), "A?()");
+    rig.says("tool_start", r#""call_id":"c","name":"write","args":{}"#);
+    rig.out.clear();
+    rig.says("approval_request", &ask.replace("look", "write"));
+    assert_eq!(
+        rig.findings(),
+        ["approval \"q\" was asked twice"],
+        "an id is used once"
+    );
+    let ask = ask.replace("\"q\"", "\"r\"").replace("look", "write");
+    rig.says("approval_request", &ask);
+    assert_eq!(rig.findings(), Vec::<String>::new());
+    assert_eq!(rig.events(), "A?(c3)", "its name tells which it is");
 }
 
 #[test]

@@ -219,6 +219,10 @@ pub enum Parallel {
     Never,
     /// Those of tools whose side effect is `None` or `Read`.
     Reads,
+    /// As [`Parallel::Reads`], but for calls that may be asked about: by an ask rule, by a pre-tool hook that decides,
+    /// or because no human has approved the tool's content. For hosts that take a question for one about the call
+    /// that is open.
+    QuietReads,
     /// Those of the tools named here.
     Listed(Vec<Text>),
     /// All.
@@ -226,11 +230,13 @@ pub enum Parallel {
 }
 
 impl Parallel {
-    /// Whether calls of a tool are safe side by side.
+    /// Whether calls of a tool are safe side by side, by its side effect and name.
     pub fn is_safe(&self, tool: &ToolSpec) -> bool {
         match self {
             Parallel::Never => false,
-            Parallel::Reads => matches!(tool.side_effect, SideEffect::None | SideEffect::Read),
+            Parallel::Reads | Parallel::QuietReads => {
+                matches!(tool.side_effect, SideEffect::None | SideEffect::Read)
+            }
             Parallel::Listed(names) => names.contains(&tool.name),
             Parallel::All => true,
         }

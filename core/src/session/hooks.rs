@@ -128,6 +128,12 @@ impl Session {
         }
     }
 
+    /// Whether a hook before this call may decide something about it.
+    pub(super) fn may_judge(&self, call: CallId, tool: &str) -> bool {
+        let chain = self.chain(Owner::Pre(call), Some(tool), self.now);
+        chain.rest.iter().any(|pick| pick.decides)
+    }
+
     /// Starts the next hook of a chain. `false` if there is none left.
     pub(super) fn next_hook(
         &mut self,

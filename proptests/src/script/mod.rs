@@ -3,20 +3,24 @@
 //! An action names what it acts on by a number taken modulo what there is, so every
 //! action fits every agent in every state, and a script stays one when it shrinks.
 
+mod decode;
 mod endings;
 mod mix;
 mod play;
+mod text;
 
 use turnwire::vocab::*;
 
 pub use self::{
+    decode::{ACTION_BYTES, action},
     endings::{Ending, finish, quiesce},
     mix::{Mix, scripts},
-    play::{act, answer_to, play, send, settle, settlement},
+    play::{Host, act, answer_to, command, play, send, settle, settlement},
+    text::{Unreadable, parse_action, print_action},
 };
 
 /// One thing that happens.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// The host sends a prompt.
     Prompt(Deliver),
@@ -67,7 +71,7 @@ pub enum Action {
 }
 
 /// How a host answers a question.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answering {
     /// Allow, or the success of the kind.
     Yes,
@@ -86,7 +90,7 @@ pub enum Answering {
 }
 
 /// A piece of a model's answer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// The start, or a sign of life.
     Alive(bool),
@@ -203,7 +207,7 @@ pub fn spec(name: &str, side_effect: SideEffect) -> ToolSpec {
 }
 
 /// News of a call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolNews {
     /// Output so far.
     Progress,
@@ -224,7 +228,7 @@ pub enum ToolNews {
 }
 
 /// How a hook judges.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judging {
     /// No opinion.
     Pass,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use turnwire::vocab::{laws::EffectId, *};
+use turnwire::vocab::{laws::EffectId, mirror::Mirror, *};
 
 use super::*;
 use crate::world::{Chunk, Given, World};
@@ -22,63 +22,107 @@ pub fn play<A: Agent>(world: &mut World<A>, script: &[Action]) {
     }
 }
 
+/// Who sends commands: what it knows of the agent, which is what the events told it.
+pub trait Host {
+    /// The state, as the events tell it.
+    fn mirror(&self) -> &Mirror;
+    /// Prompts sent so far.
+    fn prompts(&self) -> &[PromptId];
+    /// Questions that are closed.
+    fn closed_questions(&self) -> &[AskId];
+    /// A fresh prompt.
+    fn prompt(&mut self, text: &str, deliver: Deliver) -> Prompt;
+}
+
+impl<A: Agent> Host for World<A> {
+    fn mirror(&self) -> &Mirror {
+        &self.mirror
+    }
+
+    fn prompts(&self) -> &[PromptId] {
+        &self.prompts
+    }
+
+    fn closed_questions(&self) -> &[AskId] {
+        &self.closed_questions
+    }
+
+    fn prompt(&mut self, text: &str, deliver: Deliver) -> Prompt {
+        World::prompt(self, text, deliver)
+    }
+}
+
+/// The command that a host's action comes to now. `None`: what it acts on isn't there, or it isn't the host's.
+pub fn command(host: &mut impl Host, action: &Action) -> Option<Command> {
+    Some(match action {
+        Action::Prompt(deliver) => Command::Prompt(host.prompt("do it", deliver.clone())),
+        Action::Repeat(pick) => Command::Prompt(Prompt {
+            id: nth(host.prompts(), *pick)?,
+            tag: None,
+            content: vec![Block::Text(Text::from("do it"))],
+            deliver: Deliver::Queue(Rank::Next),
+            literal: false,
+        }),
+        Action::Withdraw(pick) => Command::Withdraw(nth(host.prompts(), *pick)?),
+        Action::Promote(pick) => Command::Promote(nth(host.prompts(), *pick)?),
+        Action::Cancel(what) => Command::Cancel {
+            what: what.clone(),
+            why: CancelWhy::Host,
+        },
+        Action::Reply(pick, how) => {
+            let open: Vec<AskId> = host.mirror().questions().iter().map(|q| q.ask).collect();
+            let ask = nth(&open, *pick)?;
+            let body = &host.mirror().question(ask)?.body;
+            Command::Reply {
+                ask,
+                reply: answer_to(body, *how),
+            }
+        }
+        Action::LateReply(pick) => Command::Reply {
+            ask: nth(host.closed_questions(), *pick).unwrap_or(AskId(1 << 40)),
+            reply: Ok(Reply::Allow {
+                input: None,
+                updates: vec![],
+            }),
+        },
+        Action::Set(setting) => Command::Set(setting.clone()),
+        Action::Compact => Command::Compact {
+            instructions: Some(Text::from("briefly")),
+        },
+        Action::Other(pick) => return other(*pick),
+        Action::Close(drain) => Command::Close { drain: *drain },
+        Action::Model(..)
+        | Action::Answer(..)
+        | Action::Tool(..)
+        | Action::Hook(..)
+        | Action::Store(..)
+        | Action::Late(_)
+        | Action::Settle(_)
+        | Action::Twice(_)
+        | Action::Pass(_)
+        | Action::Jump
+        | Action::Skip(_)
+        | Action::Fault => return None,
+    })
+}
+
 /// Lets one thing happen. What doesn't fit is left out.
 pub fn act<A: Agent>(world: &mut World<A>, action: &Action) {
     match action {
-        Action::Prompt(deliver) => {
-            let prompt = world.prompt("do it", deliver.clone());
-            world.command(Command::Prompt(prompt));
-        }
-        Action::Repeat(pick) => {
-            if let Some(id) = nth(&world.prompts, *pick) {
-                let content = vec![Block::Text(Text::from("do it"))];
-                let deliver = Deliver::Queue(Rank::Next);
-                world.command(Command::Prompt(Prompt {
-                    id,
-                    tag: None,
-                    content,
-                    deliver,
-                    literal: false,
-                }));
+        Action::Prompt(_)
+        | Action::Repeat(_)
+        | Action::Withdraw(_)
+        | Action::Promote(_)
+        | Action::Cancel(_)
+        | Action::Reply(..)
+        | Action::LateReply(_)
+        | Action::Set(_)
+        | Action::Compact
+        | Action::Other(_)
+        | Action::Close(_) => {
+            if let Some(command) = command(world, action) {
+                world.command(command);
             }
-        }
-        Action::Withdraw(pick) => {
-            if let Some(prompt) = nth(&world.prompts, *pick) {
-                world.command(Command::Withdraw(prompt));
-            }
-        }
-        Action::Promote(pick) => {
-            if let Some(prompt) = nth(&world.prompts, *pick) {
-                world.command(Command::Promote(prompt));
-            }
-        }
-        Action::Cancel(what) => {
-            world.command(Command::Cancel {
-                what: what.clone(),
-                why: CancelWhy::Host,
-            });
-        }
-        Action::Reply(pick, how) => reply(world, *pick, *how),
-        Action::LateReply(pick) => {
-            let ask = nth(&world.closed_questions, *pick).unwrap_or(AskId(1 << 40));
-            world.command(Command::Reply {
-                ask,
-                reply: Ok(Reply::Allow {
-                    input: None,
-                    updates: vec![],
-                }),
-            });
-        }
-        Action::Set(setting) => {
-            world.command(Command::Set(setting.clone()));
-        }
-        Action::Compact => {
-            let instructions = Some(Text::from("briefly"));
-            world.command(Command::Compact { instructions });
-        }
-        Action::Other(pick) => other(world, *pick),
-        Action::Close(drain) => {
-            world.command(Command::Close { drain: *drain });
         }
         Action::Model(pick, piece) => model(world, *pick, piece),
         Action::Answer(pick, calls) => {
@@ -191,23 +235,6 @@ fn requests<A: Agent>(world: &World<A>, live_only: bool) -> Vec<RequestId> {
         .collect()
 }
 
-fn reply<A: Agent>(world: &mut World<A>, pick: u8, how: Answering) {
-    let open: Vec<AskId> = world
-        .mirror
-        .questions()
-        .iter()
-        .map(|open| open.ask)
-        .collect();
-    let Some(ask) = nth(&open, pick) else { return };
-    let Some(body) = world.mirror.question(ask).map(|open| open.body.clone()) else {
-        return;
-    };
-    world.command(Command::Reply {
-        ask,
-        reply: answer_to(&body, how),
-    });
-}
-
 /// An answer of the kind that a question wants.
 pub fn answer_to(body: &Ask, how: Answering) -> Result<Reply, ReplyFault> {
     let text = || Text::from("because");
@@ -312,7 +339,7 @@ fn batch() -> Vec<Arc<Message>> {
     ]
 }
 
-fn other<A: Agent>(world: &mut World<A>, pick: u8) {
+fn other(pick: u8) -> Option<Command> {
     let points = [
         HookPoint::PreTool,
         HookPoint::Permission,
@@ -358,9 +385,8 @@ fn other<A: Agent>(world: &mut World<A>, pick: u8) {
         },
         Command::Withdraw(PromptId(1 << 40)),
     ];
-    if let Some(command) = commands.get(usize::from(pick) % commands.len()) {
-        world.command(command.clone());
-    }
+    let at = usize::from(pick) % commands.len();
+    commands.into_iter().nth(at)
 }
 
 fn model<A: Agent>(world: &mut World<A>, pick: u8, piece: &Piece) {

@@ -6,18 +6,32 @@
 //! announced, nothing waits for nothing. What is wrong is collected in
 //! [`World::faults`]; nothing here panics.
 
+mod ends;
+mod found;
 mod given;
+mod host;
+mod openmax;
+mod pipe;
+mod play;
+mod speaks;
+mod view;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use turnwire::vocab::{
-    laws::{Checker, EffectId, Scope},
+    laws::{self, Checker, EffectId, Scope},
     mirror::Mirror,
     *,
 };
 
+pub use self::ends::Ends;
+pub use self::found::{By, Found, Report};
 pub use self::given::{Chunk, Given, Said};
+pub use self::host::HostEnd;
+pub use self::pipe::Pipe;
+pub use self::play::{play_agent, play_ends, run, run_text, run_with, session_world};
+pub use self::speaks::{Mess, Speaks, Tamper, Untouched};
 pub use self::watch::{pairing, shape};
 
 /// An agent and everything around it.
@@ -40,6 +54,8 @@ pub struct World<A> {
     pub jobs: BTreeMap<JobId, bool>,
     /// What is wrong, in words that begin with the id of a law.
     pub faults: Vec<String>,
+    /// Whether the driver reads what is bulk; when it doesn't, bulk that is given is left where it was.
+    pub reads: bool,
     /// Stopped effects at which an agent may wait for one to settle.
     pub stopped_limit: usize,
     checker: Checker,
@@ -85,6 +101,7 @@ impl<A: Agent> World<A> {
             work: BTreeMap::new(),
             jobs: BTreeMap::new(),
             faults: Vec::new(),
+            reads: true,
             stopped_limit: 1024,
             checker: Checker::new(scope),
             next_command: 1,
@@ -151,7 +168,7 @@ impl<A: Agent> World<A> {
 
     /// Hands over an input that must be taken, and takes everything out.
     pub fn give(&mut self, given: Given) {
-        if given.input().is_bulk() && !self.agent.wants_bulk() {
+        if given.input().is_bulk() && !(self.reads && self.agent.wants_bulk()) {
             return;
         }
         self.settles(&given);
@@ -234,7 +251,8 @@ impl<A: Agent> World<A> {
         true
     }
 
-    fn wake(&mut self) {
+    /// Wakes the agent now, because a deadline of it has come.
+    pub fn wake(&mut self) {
         let before = self.agent.poll_timeout();
         let from = self.said.len();
         self.give(Given::Else(Input::Woken));
@@ -300,6 +318,11 @@ impl<A: Agent> World<A> {
             Moment::Out(said) => format!("  < {said}\n"),
         };
         self.story().iter().map(line).collect()
+    }
+
+    /// What the checker of the neutral stream found.
+    pub fn violations(&self) -> &[laws::Violation] {
+        self.checker.violations()
     }
 
     /// Everything wrong so far, the checker's findings too.

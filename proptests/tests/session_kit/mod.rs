@@ -244,7 +244,8 @@ fn policies() -> impl Strategy<Value = Policy> {
     });
     let flags = (any::<[bool; 8]>(), gates);
     let parallel = prop_oneof![
-        2 => Just(Parallel::Reads),
+        1 => Just(Parallel::Reads),
+        1 => Just(Parallel::QuietReads),
         1 => Just(Parallel::All),
         1 => Just(Parallel::Never),
         1 => Just(Parallel::Listed(vec![Text::from("write")])),

@@ -11,7 +11,7 @@ use crate::session::config::{
 ///
 /// - One question at a time; a request stays open until it is answered or cancelled, whatever becomes of the mode
 ///   (OM-14). In mode auto nothing asks.
-/// - Reads run side by side, ends come in the order of the calls.
+/// - Reads run side by side, unless they may be asked about; ends come in the order of the calls.
 /// - Eight attempts, waits of 1, 2, 4, 8, 16, 16, 16 s; a longer `Retry-After` counts up to 60 s; three attempts in a
 ///   row that never reached the endpoint give up (OM-26 … OM-29).
 /// - The history is summarised between two steps from 70 % of the window on, without the largest output and 1,024
@@ -29,7 +29,7 @@ pub fn preset(config: &mut SessionConfig) {
         max_refusals: Some(8),
         asks_at_once: 1,
         auto_silences_ask: true,
-        parallel: Parallel::Reads,
+        parallel: Parallel::QuietReads,
         tool_end_order: ToolEndOrder::Call,
         snapshots: false,
         error_partial: ErrorPartial::Void,

@@ -292,7 +292,7 @@ rules! {
         "`attempt` is the one that goes out: from 2 to `max_attempts`."
     RetryCount = "OM-28.b" Error Agent EVENTS
         "attempts count up"
-        "The `attempt` of a request's next `retry` must be higher. Warning if it leaves numbers out."
+        "The `attempt` of a request's next `retry` must be higher. Info if it leaves numbers out: the attempt behind a summary of a full context has no line."
 
     RefusalCount = "OM-30.a" Error Agent EVENTS
         "refusals are counted"

@@ -223,6 +223,16 @@ impl Session {
         })
     }
 
+    /// Whether a call of this tool that changes nothing may be asked about, in a mode that asks. Which of its calls
+    /// are doesn't count: hooks and hosts may change the input.
+    pub(super) fn may_ask(&self, call: crate::vocab::CallId, tool: &str) -> bool {
+        let mut rules = self.config.rules.iter();
+        self.unapproved(tool).is_some()
+            || rules
+                .any(|rule| rule.behaviour == RuleBehaviour::Ask && args::glob(&rule.tool, tool))
+            || self.may_judge(call, tool)
+    }
+
     fn unapproved(&self, tool: &str) -> Option<&UnapprovedSource> {
         self.config
             .unapproved

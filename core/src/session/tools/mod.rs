@@ -14,7 +14,7 @@ use super::{
     hooks::{Chain, Owner},
     phase::{Phase, Turn},
 };
-use crate::session::config::ToolEndOrder;
+use crate::session::config::{Parallel, ToolEndOrder};
 use crate::vocab::{
     AskId, Block, CallId, CancelWhy, CheckpointId, End, Failure, FailureKind, HookFacts, MessageId,
     QueueFate, RawJson, Show, SideEffect, Text, ToolCause, ToolInput, ToolOutcome, ToolSpec,
@@ -318,9 +318,11 @@ impl Session {
         let start = batch.wave.end;
         let rest = batch.calls.get(start..).unwrap_or_default();
         let safe = |tool: &Tool| {
+            let parallel = &self.config.policy.parallel;
             tool.spec
                 .as_ref()
-                .is_some_and(|spec| self.config.policy.parallel.is_safe(spec))
+                .is_some_and(|spec| parallel.is_safe(spec))
+                && !(*parallel == Parallel::QuietReads && self.may_ask(tool.call, &tool.name))
         };
         let run = rest.iter().take_while(|tool| safe(tool)).count();
         start..start + run.max(1)

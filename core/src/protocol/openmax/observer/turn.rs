@@ -184,11 +184,8 @@ impl Turn {
             } else if attempt > before.saturating_add(1) && attempt <= max_attempts {
                 let message =
                     format!("attempt {attempt} follows attempt {before}: some are left out");
-                notes.add(
-                    Key::RetryCount.rule(),
-                    at.at_most(Severity::Warning),
-                    message,
-                );
+                // An attempt behind a summary of a context that was full has no line of its own.
+                notes.add(Key::RetryCount.rule(), at.at_most(Severity::Info), message);
             }
         }
         self.tokens = None;
