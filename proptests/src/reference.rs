@@ -178,13 +178,17 @@ impl Reference {
                 text,
                 ..
             } => {
+                // A provider may send the arguments of several calls by turns.
+                let by_turns = *kind == Kind::Input;
                 let fits = self
                     .message
-                    .is_some_and(|(open, last)| open == *message && last <= *block);
+                    .is_some_and(|(open, last)| open == *message && (by_turns || last <= *block));
                 self.must(fits, "TW-03", || {
                     format!("{said}: its message isn't open there")
                 });
-                self.message = Some((*message, *block));
+                if let Some((_, last)) = &mut self.message {
+                    *last = (*last).max(*block);
+                }
                 self.must(self.turn.is_some(), "TW-02", || {
                     format!("{said} outside a turn")
                 });

@@ -1,23 +1,14 @@
 //! Whole sessions in memory: whatever hosts, models, tools, disks, clocks and wires do, nobody finds anything wrong.
 //!
-//! `TURNWIRE_CASES=100` plays a hundred times as many scenarios.
+//! `TURNWIRE_CASES=100` plays a hundred times as many scenarios, `TURNWIRE_SEED=1` other ones.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use proptest::{prelude::*, test_runner::Config};
+use proptest::prelude::*;
 use turnwire_proptests::{
-    cases_times,
+    config,
     scenario::{Scenario, Setup, bytes},
     world::{run, run_text, run_with},
 };
-
-fn cases(cases: u32) -> Config {
-    Config {
-        cases: cases_times(cases),
-        failure_persistence: None,
-        max_shrink_iters: 4_000,
-        ..Config::default()
-    }
-}
 
 /// The same bytes, with a choice made.
 fn with(data: &[u8], choose: impl FnOnce(&mut Setup)) -> Scenario {
@@ -27,7 +18,7 @@ fn with(data: &[u8], choose: impl FnOnce(&mut Setup)) -> Scenario {
 }
 
 proptest! {
-    #![proptest_config(cases(250))]
+    #![proptest_config(config(250))]
 
     #[test]
     fn tw_01_to_10_over_a_wire(data in bytes(50)) {
@@ -43,7 +34,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(60))]
+    #![proptest_config(config(60))]
 
     /// Any bytes are a scenario, cut off anywhere too, and a text that reads back.
     #[test]

@@ -19,6 +19,10 @@ impl Speaks for Openmax {
         config.timeouts.approval_us = None;
         // The wire has lines for calls that the agent carries out itself, and for these three modes.
         config.tools.retain(|tool| tool.route == Route::Driver);
+        // An approval stays open until the host answers it (OM-14): no hook may decide beside it.
+        config
+            .hooks
+            .retain(|hook| hook.spec.point != HookPoint::Permission);
         config.settings.approvals = match setup.mode {
             1 => ApprovalMode::Auto,
             2 => ApprovalMode::ReadOnly,

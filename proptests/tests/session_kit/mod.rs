@@ -1,7 +1,7 @@
 //! Sessions with random configurations, and stories told to them.
 #![allow(missing_docs, dead_code)]
 
-use proptest::{collection::vec, option, prelude::*, test_runner::Config};
+use proptest::{collection::vec, option, prelude::*};
 use turnwire::{
     session::{
         Session, SessionConfig,
@@ -18,19 +18,7 @@ use turnwire_proptests::{
     world::World,
 };
 
-/// So many cases, or `TURNWIRE_CASES` times as many.
-pub fn cases(cases: u32) -> Config {
-    let times = std::env::var("TURNWIRE_CASES")
-        .ok()
-        .and_then(|times| times.parse().ok())
-        .unwrap_or(1);
-    Config {
-        cases: cases.saturating_mul(times),
-        failure_persistence: None,
-        max_shrink_iters: 4_000,
-        ..Config::default()
-    }
-}
+pub use turnwire_proptests::config as cases;
 
 pub const START: Now = Now {
     mono_us: 1_000_000,

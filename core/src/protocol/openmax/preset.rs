@@ -10,7 +10,8 @@ use crate::session::config::{
 /// the mode at the start) alone.
 ///
 /// - One question at a time; a request stays open until it is answered or cancelled, whatever becomes of the mode
-///   (OM-14). In mode auto nothing asks.
+///   (OM-14), so an embedder gives no hooks at [`HookPoint::Permission`](crate::vocab::HookPoint). In mode auto nothing
+///   asks.
 /// - Reads run side by side, unless they may be asked about; ends come in the order of the calls.
 /// - Eight attempts, waits of 1, 2, 4, 8, 16, 16, 16 s; a longer `Retry-After` counts up to 60 s; three attempts in a
 ///   row that never reached the endpoint give up (OM-26 … OM-29).
