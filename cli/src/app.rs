@@ -33,6 +33,6 @@ fn serve(args: &ServeArgs) -> Result<u8, Stop> {
         say::line(note);
     }
     match args.protocol {
-        ProtocolName::Openmax => crate::session::serve(&start, args.driver),
+        ProtocolName::Openmax => crate::session::serve(args, &start),
     }
 }

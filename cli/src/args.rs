@@ -99,7 +99,7 @@ pub enum ProtocolName {
 }
 
 /// Options of `serve`. What is left out comes from the settings files, then from the defaults.
-#[derive(Debug, Group)]
+#[derive(Clone, Debug, Group)]
 pub struct ServeArgs {
     /// The protocol to speak with the host
     #[arg(long, value_name = "NAME")]
@@ -150,7 +150,7 @@ pub enum DriverName {
 /// Which model, and how it is asked.
 ///
 /// What could be a key put in the wrong place is text here and checked later: a refused value would be shown.
-#[derive(Debug, Default, Group)]
+#[derive(Clone, Debug, Default, Group)]
 #[command(next_help_heading = "Model")]
 pub struct ModelArgs {
     /// Who plays the model: a provider's HTTP API, or a script [default: the built-in script]
@@ -193,7 +193,7 @@ pub struct ModelArgs {
 }
 
 /// How a turn goes.
-#[derive(Debug, Default, Group)]
+#[derive(Clone, Debug, Default, Group)]
 #[command(next_help_heading = "Session")]
 pub struct SessionArgs {
     /// What the model may do unasked: auto, anything; ask, only read; readonly, only read, and nothing else at
@@ -205,13 +205,17 @@ pub struct SessionArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_steps: Option<u32>,
 
+    /// A file whose text the model is told in every request, read anew before each turn
+    #[arg(long, value_name = "FILE")]
+    pub instructions: Option<PathBuf>,
+
     /// Keep nothing of the session on the disk [default: sessions are kept, unless no model is configured]
     #[arg(long)]
     pub no_store: bool,
 }
 
 /// What tools may reach.
-#[derive(Debug, Default, Group)]
+#[derive(Clone, Debug, Default, Group)]
 #[command(next_help_heading = "Tools")]
 pub struct ToolArgs {
     /// Let the file tools leave the project's folder

@@ -1,19 +1,11 @@
 //! Hooks and rules of the settings, as a session and its driver take them.
 
-use turnwire::session::SessionConfig;
-use turnwire::session::config::{LocalHook, Rule, RuleBehaviour};
-use turnwire::vocab::{HookPoint, HookSpec};
+use turnwire::vocab::{HookPoint, HookSpec, LocalHook, Rule, RuleBehaviour, UnloadedHook};
 use turnwire_io::hooks::{HookCommand, Hooks, HooksConfig};
 use turnwire_io::tools::ToolboxConfig;
 
-use crate::settings::hooks::{Action, Event, HookTable, RuleTable};
+use crate::settings::hooks::{Action, Event, HookTable, RuleTable, Unloaded};
 use crate::start::Start;
-
-/// Gives a session its hooks and rules.
-pub fn configure(config: &mut SessionConfig, start: &Start) {
-    config.hooks = start.settings.hooks.iter().map(hook).collect();
-    config.rules = start.settings.rules.iter().map(rule).collect();
-}
 
 /// What runs the hooks: they see of the environment what the tools' commands see.
 pub fn runner(start: &Start, tools: &ToolboxConfig, session: &str) -> Hooks {
@@ -28,17 +20,13 @@ pub fn runner(start: &Start, tools: &ToolboxConfig, session: &str) -> Hooks {
     })
 }
 
-fn hook(table: &HookTable) -> LocalHook {
+/// A hook, for the session.
+pub fn hook(table: &HookTable) -> LocalHook {
     let timeout = table.timeout.map(|time| time.get().as_micros());
     LocalHook {
         spec: HookSpec {
             key: table.name.as_str().into(),
-            point: match table.event {
-                Event::UserPromptSubmit => HookPoint::PromptSubmit,
-                Event::PreToolUse => HookPoint::PreTool,
-                Event::PostToolUse => HookPoint::PostTool,
-                Event::TurnEnd => HookPoint::TurnEnd,
-            },
+            point: point(table.event),
             matcher: table.matcher.as_ref().map(|glob| glob.as_str().into()),
             timeout_us: timeout.map(|time| u64::try_from(time).unwrap_or(u64::MAX)),
         },
@@ -46,7 +34,26 @@ fn hook(table: &HookTable) -> LocalHook {
     }
 }
 
-fn rule(table: &RuleTable) -> Rule {
+fn point(event: Event) -> HookPoint {
+    match event {
+        Event::UserPromptSubmit => HookPoint::PromptSubmit,
+        Event::PreToolUse => HookPoint::PreTool,
+        Event::PostToolUse => HookPoint::PostTool,
+        Event::TurnEnd => HookPoint::TurnEnd,
+    }
+}
+
+/// A hook that isn't loaded, for the session.
+pub fn unloaded(hook: &Unloaded) -> UnloadedHook {
+    UnloadedHook {
+        key: hook.name.as_str().into(),
+        point: hook.event.map_or(HookPoint::Notification, point),
+        why: hook.why.as_str().into(),
+    }
+}
+
+/// A rule, for the session.
+pub fn rule(table: &RuleTable) -> Rule {
     Rule {
         behaviour: match table.action {
             Action::Deny => RuleBehaviour::Deny,

@@ -8,6 +8,7 @@ mod args;
 mod check;
 mod drive;
 mod folders;
+mod freeze;
 mod guard;
 mod hooks;
 mod keep;

@@ -6,23 +6,19 @@ use std::time::Duration;
 use turnwire::model::script::Script;
 use turnwire::model::{ReplyLimits, RequestOptions};
 use turnwire::protocol::Server;
-use turnwire::protocol::openmax::{self, Openmax};
+use turnwire::protocol::openmax::{self, Extra, Openmax};
 use turnwire::session::Session;
 use turnwire::session::config::{ModelConfig, SessionConfig};
-use turnwire::vocab::{Answer, ApprovalMode, ModelRef, Now, SessionInfo, Text};
-use turnwire_io::tools::{Toolbox, ToolboxConfig};
-use turnwire_io::{Backend, Host, HttpProvider, World};
+use turnwire::vocab::{ApprovalMode, Frozen, ModelRef, Now, SessionInfo, Text};
+use turnwire_io::{Asked, Backend, Host, HttpProvider, Refrozen, World};
 
-use crate::args::DriverName;
-use crate::hooks;
+use crate::args::{DriverName, ServeArgs};
+use crate::freeze::{self, Disk, OUTPUT_LIMIT};
 use crate::keep::{self, Begun, Kept};
 use crate::say::Stop;
 use crate::settings::values::{Api, Approval};
 use crate::settings::{Model, Provider};
-use crate::start::{SESSION_VARIABLE, Start};
-
-/// Bytes of a tool's output that are kept.
-const OUTPUT_LIMIT: usize = 256 * 1024;
+use crate::start::Start;
 
 /// Room for the marks of what was left out, and for headings.
 const MARKS: usize = 4 * 1024;
@@ -31,7 +27,7 @@ const MARKS: usize = 4 * 1024;
 ///
 /// # Errors
 /// [`Stop`] if it can't begin, or the driver fails.
-pub fn serve(start: &Start, driver: DriverName) -> Result<u8, Stop> {
+pub fn serve(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
     let backend = backend(&start.settings.model)?;
     let now = Now {
         mono_us: 0,
@@ -39,24 +35,27 @@ pub fn serve(start: &Start, driver: DriverName) -> Result<u8, Stop> {
     };
     let generation = session_id()?;
     let begun = keep::begin(start, &generation, now.unix_ms)?;
-    let tools = tools(start, &begun.id);
-    let hooks = hooks::runner(start, &tools, &begun.id);
-    let toolbox = Toolbox::new(tools).map_err(|error| Stop::Settings(error.to_string()))?;
-    let (config, info) = session(start, &toolbox, &generation, &begun)?;
+    let parts = freeze::parts(start, &begun.id)?;
+    let disk = Disk::new(args, start, &begun.id, &parts);
+    let (config, info) = session(start, &parts.frozen, &generation, &begun)?;
     let agent = Session::new(config, Box::new(info), now);
-    let server = Server::<Openmax>::new(openmax::ServerConfig {
+    let mut server = Server::<Openmax>::new(openmax::ServerConfig {
         agent_spawned: start.agent_spawned,
         ..openmax::ServerConfig::new(env!("CARGO_PKG_VERSION").into(), random()?)
     });
+    if let Some(line) = freeze::over_budget(&parts.frozen.tools, &start.settings) {
+        server.handle_extra(line, now);
+    }
     let world = World {
         backend,
         durable: Box::new(Kept::new(start.clone(), begun.writer)),
-        reload: reload(&toolbox),
-        toolbox,
-        hooks,
+        reload: Box::new(disk),
+        toolbox: parts.toolbox,
+        hooks: parts.hooks,
     };
-    let host = Host::stdio(Box::new(|ask| match ask {}));
-    match driver {
+    let mut host = Host::stdio(Box::new(|ask| match ask {}));
+    host.refrozen = Some(refrozen(start));
+    match args.driver {
         DriverName::Tokio => on_tokio(server, agent, world, host),
         DriverName::Blocking => turnwire_blocking::serve(server, agent, world, host)
             .map_err(|error| Stop::Failed(error.to_string())),
@@ -109,23 +108,10 @@ fn http(provider: &Provider) -> HttpProvider {
     }
 }
 
-/// The tools of the project. What they start is marked, so that an agent among it can't pass for a person.
-fn tools(start: &Start, id: &str) -> ToolboxConfig {
-    let settings = &start.settings;
-    ToolboxConfig {
-        allow_outside: settings.allow_outside,
-        env: settings.pass_env.clone(),
-        deny_env: settings.deny_env.clone(),
-        output_limit: OUTPUT_LIMIT,
-        extra_env: vec![(SESSION_VARIABLE.to_owned(), id.to_owned())],
-        ..ToolboxConfig::new(&start.root)
-    }
-}
-
 /// The session's configuration, and what it says of itself at its start.
 fn session(
     start: &Start,
-    toolbox: &Toolbox,
+    frozen: &Frozen,
     generation: &str,
     begun: &Begun,
 ) -> Result<(SessionConfig, SessionInfo), Stop> {
@@ -148,11 +134,9 @@ fn session(
     };
     let mut config = SessionConfig::new(model);
     config.seed = random()?;
-    config.system = Some(system_text(start).into());
-    config.tools = toolbox.specs();
+    config.freeze(frozen.clone());
     config.settings.approvals = mode(start.approval);
     openmax::preset(&mut config);
-    hooks::configure(&mut config, start);
     config.timeouts.stall_us = Some(micros(settings.idle_limit));
     config.budgets.steps = Some(settings.max_steps);
     // The tools cut long output themselves, stream by stream; a second cut would fall between two streams.
@@ -177,10 +161,27 @@ fn session(
         tools: config.tools.iter().map(|tool| tool.name.clone()).collect(),
         mcp: Vec::new(),
         commands: Vec::new(),
-        skills: Vec::new(),
+        skills: config.skills.clone(),
         media: Vec::new(),
     };
     Ok((config, info))
+}
+
+/// The lines of openmax for what was read anew: a receipt that nobody asked for, and the warning of large schemas.
+fn refrozen(start: &Start) -> Refrozen<Openmax> {
+    let settings = start.settings.clone();
+    Box::new(move |reloaded, anew, asked| {
+        let receipt = match asked {
+            Asked::Host => None,
+            Asked::Nobody => Some(Extra::Refrozen {
+                tools: reloaded.tools.into(),
+                skills: reloaded.skills.into(),
+                changes: reloaded.changes.clone(),
+            }),
+        };
+        let over = freeze::over_budget(&anew.frozen.tools, &settings);
+        receipt.into_iter().chain(over).collect()
+    })
 }
 
 fn mode(approval: Approval) -> ApprovalMode {
@@ -189,31 +190,6 @@ fn mode(approval: Approval) -> ApprovalMode {
         Approval::Ask => ApprovalMode::Ask,
         Approval::Readonly => ApprovalMode::ReadOnly,
     }
-}
-
-/// What the model is told before anything else.
-fn system_text(start: &Start) -> String {
-    format!(
-        "You are a coding agent. You work in the folder {} on {}, with tools to look at files, change them and run \
-         commands there. Relative paths begin at that folder. Look before you answer: read what is there instead of \
-         guessing. Change only what you were asked to change, and check your work where that is possible. When a call \
-         is refused, don't try to reach the same end another way; say what you would need. Answer in the user's \
-         language, briefly and plainly.",
-        start.project.display(),
-        std::env::consts::OS,
-    )
-}
-
-/// Tools and prompt are part of the program, so that freezing them anew changes nothing.
-fn reload(toolbox: &Toolbox) -> Box<dyn FnMut() -> Result<Answer, Text> + Send> {
-    let tools = u32::try_from(toolbox.specs().len()).unwrap_or(u32::MAX);
-    Box::new(move || {
-        Ok(Answer::Reloaded {
-            tools,
-            skills: 0,
-            changes: Vec::new(),
-        })
-    })
 }
 
 /// Bytes that nobody can guess.

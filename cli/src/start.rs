@@ -24,6 +24,8 @@ pub struct Start {
     pub project: PathBuf,
     /// The same with no symbolic link in it: the name it is trusted by, and the border of the file tools.
     pub root: PathBuf,
+    /// The user's folders; `None` without a home.
+    pub folders: Option<Folders>,
     /// Whether an agent started this process. Then it can't widen what the agent may do.
     pub agent_spawned: bool,
     /// Where the approval mode is saved; `None` if the user has no home folder.
@@ -69,7 +71,7 @@ impl Start {
         match &project_text {
             Some(text) if trusted || give_trust => {
                 layers.push(Layer {
-                    settings: file::parse(&project_file, text)?,
+                    settings: file::settings(&project_file, text)?,
                     path: project_file.clone(),
                 });
             }
@@ -79,11 +81,11 @@ impl Start {
             && let Some(text) = file::text(&path)?
         {
             layers.push(Layer {
-                settings: file::parse(&path, &text)?,
+                settings: file::settings(&path, &text)?,
                 path,
             });
         }
-        let settings = settings::resolve(args, &layers, env)?;
+        let mut settings = settings::resolve(args, &layers, env)?;
 
         let mut notes = Vec::new();
         if give_trust {
@@ -103,6 +105,10 @@ impl Start {
             }
             if project_text.is_some() {
                 notes.push(format!("{} isn't used: {why}", project_file.display()));
+            }
+            if let Some(text) = &project_text {
+                let hooks = settings::hooks::inert(&project_file, text, &why);
+                settings.unloaded.extend(hooks);
             }
         }
         notes.extend(about_the_model(&settings.model));
@@ -130,6 +136,7 @@ impl Start {
             approval,
             project,
             root,
+            folders,
             agent_spawned,
             trust,
             store,

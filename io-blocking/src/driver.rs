@@ -66,7 +66,15 @@ pub fn serve<P: Protocol, A: Agent>(
     let signals = host.signals.then(|| Signals::start(wake.clone()));
     let output = output.map_err(Error::Setup)?;
     let driver = Driver {
-        engine: Engine::new(server, agent, world, output, host.answer, reporter.clone()),
+        engine: Engine::new(
+            server,
+            agent,
+            world,
+            output,
+            host.answer,
+            host.refrozen,
+            reporter.clone(),
+        ),
         starter: Starter::new(reporter),
         wakes,
         more,

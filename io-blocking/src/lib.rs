@@ -29,6 +29,6 @@ pub mod tools;
 
 pub use driver::serve;
 pub use turnwire_io::{
-    Answer, Backend, Durable, Error, Forget, Host, HttpProvider, Secret, World, WriteJob, hooks,
-    store,
+    Anew, Answer, Asked, Backend, Durable, Error, Fixed, Forget, Host, HttpProvider, Refrozen,
+    Reload, ReloadJob, Reloaded, Secret, World, WriteJob, hooks, store,
 };

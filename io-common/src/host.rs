@@ -4,8 +4,14 @@ use std::io::{Read, Write};
 
 use turnwire::protocol::Protocol;
 
+use crate::world::{Anew, Asked, Reloaded};
+
 /// Answers what a protocol asks of its embedder.
 pub type Answer<P> = Box<dyn FnMut(<P as Protocol>::Ask) -> <P as Protocol>::Outcome + Send>;
+
+/// Lines that only one protocol has, for a configuration that was read anew. They are said before the session uses it.
+pub type Refrozen<P> =
+    Box<dyn FnMut(&Reloaded, &Anew, Asked) -> Vec<<P as Protocol>::Extra> + Send>;
 
 /// The host's side of a session.
 pub struct Host<P: Protocol> {
@@ -17,6 +23,8 @@ pub struct Host<P: Protocol> {
     pub signals: bool,
     /// Answers what the protocol asks of its embedder.
     pub answer: Answer<P>,
+    /// What the protocol says, beyond its answer, when the configuration was read anew.
+    pub refrozen: Option<Refrozen<P>>,
     /// Returns once nobody can read `output` any more. It gets a thread of its own. Without it a host that goes away
     /// is noticed at the next write only, and a tool may be silent for long.
     pub gone: Option<Box<dyn FnOnce() + Send>>,
@@ -35,6 +43,7 @@ impl<P: Protocol> Host<P> {
             output,
             signals: true,
             answer,
+            refrozen: None,
             gone,
         }
     }

@@ -21,7 +21,9 @@ mod world;
 
 pub use clock::Clock;
 pub use error::Error;
-pub use host::{Answer, Host};
+pub use host::{Answer, Host, Refrozen};
 pub use model::{Backend, HttpProvider, PART_MAX, Part};
 pub use secret::Secret;
-pub use world::{Durable, Forget, World, WriteJob};
+pub use world::{
+    Anew, Asked, Durable, Fixed, Forget, Reload, ReloadJob, Reloaded, World, WriteJob,
+};

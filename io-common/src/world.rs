@@ -1,6 +1,6 @@
 //! What the embedder gives a driver: the outside world of one session.
 
-use turnwire::vocab::{Answer, Text, WriteBody};
+use turnwire::vocab::{Frozen, Text, WriteBody};
 
 use crate::hooks::Hooks;
 use crate::model::Backend;
@@ -8,6 +8,75 @@ use crate::tools::Toolbox;
 
 /// A durable write, made ready by [`Durable::prepare`]: it owns what it needs, and runs on the storage thread.
 pub type WriteJob = Box<dyn FnOnce() -> Result<(), String> + Send>;
+
+/// A configuration that was read anew: what [`World::reload`] gave.
+#[derive(Debug)]
+pub struct Reloaded {
+    /// Tools now, as many as the receipt says.
+    pub tools: u32,
+    /// Skills now.
+    pub skills: u32,
+    /// A sentence for each change: what changed, and who changed it.
+    pub changes: Vec<Text>,
+    /// What is new; `None` if nothing changed.
+    pub anew: Option<Box<Anew>>,
+}
+
+/// What a session and its driver use from now on.
+#[derive(Debug)]
+pub struct Anew {
+    /// The session's part.
+    pub frozen: Frozen,
+    /// The tools that calls are carried out with.
+    pub toolbox: Toolbox,
+    /// The hooks.
+    pub hooks: Hooks,
+}
+
+/// Who wanted a configuration to be read anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// The host, which gets an answer.
+    Host,
+    /// Nobody: it stands before a turn.
+    Nobody,
+}
+
+/// Reads the configuration anew. It runs on the storage thread and may block; its error text leaves everything as it
+/// was.
+pub type ReloadJob = Box<dyn FnOnce() -> Result<Reloaded, String> + Send>;
+
+/// Where the configuration comes from, while a session goes on.
+pub trait Reload: Send {
+    /// Makes a reading ready.
+    fn prepare(&mut self, asked: Asked) -> ReloadJob;
+
+    /// Whether the configuration is also read before each turn.
+    fn before_turns(&self) -> bool {
+        false
+    }
+}
+
+/// A configuration that never changes.
+#[derive(Clone, Copy, Debug)]
+pub struct Fixed {
+    /// Tools, for receipts.
+    pub tools: u32,
+}
+
+impl Reload for Fixed {
+    fn prepare(&mut self, _: Asked) -> ReloadJob {
+        let tools = self.tools;
+        Box::new(move || {
+            Ok(Reloaded {
+                tools,
+                skills: 0,
+                changes: Vec::new(),
+                anew: None,
+            })
+        })
+    }
+}
 
 /// Where durable writes go. Writes are carried out one after the other, in the order they were asked for.
 pub trait Durable: Send {
@@ -36,9 +105,8 @@ pub struct World {
     pub hooks: Hooks,
     /// Where durable writes go.
     pub durable: Box<dyn Durable>,
-    /// Loads the configuration anew when the host asks for it. The answer is
-    /// [`Answer::Reloaded`]; an error text leaves everything as it was.
-    pub reload: Box<dyn FnMut() -> Result<Answer, Text> + Send>,
+    /// Reads the configuration anew.
+    pub reload: Box<dyn Reload>,
 }
 
 impl std::fmt::Debug for World {

@@ -60,7 +60,15 @@ pub async fn serve<P: Protocol, A: Agent>(
         gone::watch(wait, tell).map(|()| told)
     });
     let driver = Driver {
-        engine: Engine::new(server, agent, world, output, host.answer, reporter.clone()),
+        engine: Engine::new(
+            server,
+            agent,
+            world,
+            output,
+            host.answer,
+            host.refrozen,
+            reporter.clone(),
+        ),
         starter: Starter::new(reporter),
         reports,
         written,

@@ -5,6 +5,9 @@ mod support;
 use std::time::{Duration, Instant};
 
 use support::{Gate, Rig, RigOptions};
+use turnwire::vocab::Frozen;
+use turnwire_tokio::hooks::Hooks;
+use turnwire_tokio::{Anew, Asked, ReloadJob, Reloaded};
 
 const TOOL_TURN: &str = r#"
 reply when step 1
@@ -195,4 +198,81 @@ fn no_thread_and_no_descriptor_is_left_after_many_sessions() {
         "descriptors: {files} before, {} after",
         count("fd")
     );
+}
+
+/// Reads slowly, and has a new prompt for the session the first time.
+struct Slow {
+    toolbox: turnwire_tokio::tools::Toolbox,
+    reads: u32,
+}
+
+impl turnwire_tokio::Reload for Slow {
+    fn prepare(&mut self, asked: Asked) -> ReloadJob {
+        self.reads += 1;
+        let (toolbox, first) = (self.toolbox.clone(), self.reads == 1);
+        Box::new(move || {
+            std::thread::sleep(Duration::from_millis(200));
+            if asked == Asked::Host {
+                return Err("settings.toml:7:1: broken".to_owned());
+            }
+            let frozen = Frozen {
+                tools: toolbox.specs(),
+                ..Frozen::default()
+            };
+            Ok(Reloaded {
+                tools: 7,
+                skills: 0,
+                changes: first.then(|| "prompt changed".into()).into_iter().collect(),
+                anew: first.then(|| {
+                    Box::new(Anew {
+                        frozen,
+                        toolbox,
+                        hooks: Hooks::none(),
+                    })
+                }),
+            })
+        })
+    }
+
+    fn before_turns(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn om_08_a_turn_waits_for_what_is_read_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let toolbox = turnwire_tokio::tools::ToolboxConfig::new(folder.path());
+    let toolbox = turnwire_tokio::tools::Toolbox::new(toolbox).unwrap();
+    let rig = Rig::start(RigOptions {
+        reload: Some(Box::new(Slow { toolbox, reads: 0 })),
+        ..RigOptions::script("reply\n say: Hello.")
+    });
+    rig.say(r#"{"cmd":"user","text":"one"}"#);
+    // The turn waits for it, and a line of the host is answered meanwhile.
+    rig.say(r#"{"cmd":"reload"}"#);
+    rig.wait_for("done");
+    rig.say(r#"{"cmd":"user","text":"two"}"#);
+    rig.wait_for("done");
+    rig.say(r#"{"cmd":"reload"}"#);
+    rig.say("behind it");
+    rig.close_input();
+    let (code, lines) = rig.finish();
+    assert_eq!(code, 0);
+    let kinds: Vec<&str> = lines.iter().filter_map(|l| l["type"].as_str()).collect();
+    assert_eq!(
+        kinds[..5],
+        [
+            "hello",
+            "protocol_error",
+            "refrozen",
+            "harness_note",
+            "budget"
+        ]
+    );
+    assert_eq!(kinds.iter().filter(|kind| **kind == "refrozen").count(), 1);
+    let refusals: Vec<&str> = lines.iter().filter_map(|l| l["message"].as_str()).collect();
+    assert!(refusals[0].contains("in flight"), "{refusals:?}");
+    assert!(refusals[1].contains("settings.toml:7:1"), "{refusals:?}");
+    assert!(refusals[2].contains("bad command line"), "{refusals:?}");
 }

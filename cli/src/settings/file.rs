@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::hooks::{HookTable, RuleTable};
+use super::hooks::{HookEntry, RuleTable};
 use super::values::{Api, Approval, BaseUrl, EnvName, Seconds, Temperature, Tokens};
 use crate::say::Stop;
 
@@ -28,7 +28,7 @@ pub struct FileSettings {
     pub tools: ToolsTable,
     /// Hooks, see [`gather`](super::hooks::gather).
     #[serde(rename = "hook")]
-    pub hooks: Vec<HookTable>,
+    pub hooks: Vec<HookEntry>,
     /// Permission rules.
     #[serde(rename = "rule")]
     pub rules: Vec<RuleTable>,
@@ -66,6 +66,8 @@ pub struct SessionTable {
     pub approval: Option<Approval>,
     /// As `--max-steps`.
     pub max_steps: Option<std::num::NonZeroU32>,
+    /// As `--instructions`; a relative path begins at the file's own folder.
+    pub instructions: Option<PathBuf>,
     /// Whether sessions are kept; `false` is as `--no-store`.
     pub store: Option<bool>,
 }
@@ -105,6 +107,18 @@ pub fn text(path: &Path) -> Result<Option<String>, Stop> {
     String::from_utf8(bytes)
         .map(Some)
         .map_err(|_| stop(&"not UTF-8"))
+}
+
+/// Reads a settings file. A hook that can't be read doesn't make it wrong: it isn't loaded, and that is said.
+///
+/// # Errors
+/// As [`parse`].
+pub fn settings(path: &Path, text: &str) -> Result<FileSettings, Stop> {
+    let mut settings: FileSettings = parse(path, text)?;
+    for entry in &mut settings.hooks {
+        entry.found_in(path, |at| place(text, at));
+    }
+    Ok(settings)
 }
 
 /// Reads TOML, and names file, line and column of what is wrong.

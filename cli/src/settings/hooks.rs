@@ -1,12 +1,12 @@
 //! `[[hook]]` and `[[rule]]` of the settings file.
 
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use serde::Deserialize;
 
-use super::Layer;
 use super::values::{BadValue, Seconds};
-use crate::say::Stop;
+use super::{Layer, file};
 
 /// `[[hook]]`: a command that may object to what the session is about to do.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -25,6 +25,107 @@ pub struct HookTable {
     /// Whether it only looks on.
     #[serde(default)]
     pub observe: bool,
+    /// The file that it stands in.
+    #[serde(skip)]
+    pub from: PathBuf,
+}
+
+/// One `[[hook]]`, whether or not it makes sense.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HookEntry {
+    /// It can be loaded, as far as it goes by itself.
+    Hook(HookTable),
+    /// It can't.
+    Broken {
+        /// Where its table begins, in bytes.
+        at: usize,
+        /// What is known of it.
+        hook: Unloaded,
+    },
+}
+
+/// A hook that is there and isn't loaded. The session says so and goes on without it (OM-31).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unloaded {
+    /// Its name, or what stands for it.
+    pub name: String,
+    /// When it would run, if that can be read.
+    pub event: Option<Event>,
+    /// Where it stands, and why it isn't loaded.
+    pub why: String,
+}
+
+impl<'de> Deserialize<'de> for HookEntry {
+    fn deserialize<D: serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let table = toml::Spanned::<toml::Table>::deserialize(input)?;
+        let at = table.span().start;
+        let table = table.into_inner();
+        let why = match HookTable::deserialize(table.clone()) {
+            Ok(hook) => match hook.mismatch() {
+                None => return Ok(HookEntry::Hook(hook)),
+                Some(why) => why.to_owned(),
+            },
+            Err(fault) => fault.message().replace('\n', " ").trim_end().to_owned(),
+        };
+        let text = |name: &str| table.get(name).and_then(toml::Value::as_str);
+        let name = text("name").and_then(|name| name.parse::<Name>().ok());
+        let event = table
+            .get("event")
+            .and_then(|event| Event::deserialize(event.clone()).ok());
+        Ok(HookEntry::Broken {
+            at,
+            hook: Unloaded {
+                name: name.map_or_else(|| "(no name)".to_owned(), |name| name.0),
+                event,
+                why,
+            },
+        })
+    }
+}
+
+impl HookEntry {
+    /// Says where it stands.
+    pub fn found_in(&mut self, path: &Path, place: impl Fn(usize) -> String) {
+        match self {
+            HookEntry::Hook(hook) => hook.from = path.to_owned(),
+            HookEntry::Broken { at, hook } => {
+                hook.why = format!("{}{}: {}", path.display(), place(*at), hook.why);
+            }
+        }
+    }
+}
+
+impl HookTable {
+    /// Why its members don't go together.
+    fn mismatch(&self) -> Option<&'static str> {
+        match (self.event, &self.matcher) {
+            (Event::UserPromptSubmit | Event::TurnEnd, Some(_)) => {
+                Some("it has a matcher, but its event has no tool to match")
+            }
+            (Event::UserPromptSubmit | Event::TurnEnd, None)
+            | (Event::PreToolUse | Event::PostToolUse, _) => None,
+        }
+    }
+
+    fn unloaded(self, why: String) -> Unloaded {
+        Unloaded {
+            name: self.name.0,
+            event: Some(self.event),
+            why,
+        }
+    }
+}
+
+/// The hooks of a file that isn't used.
+pub fn inert(path: &Path, text: &str, why: &str) -> Vec<Unloaded> {
+    let Ok(settings) = file::settings(path, text) else {
+        return Vec::new();
+    };
+    let inert = settings.hooks.into_iter().map(|entry| match entry {
+        HookEntry::Hook(hook) => hook.unloaded(format!("{} isn't used: {why}", path.display())),
+        HookEntry::Broken { hook, .. } => hook,
+    });
+    inert.collect()
 }
 
 /// When a hook runs.
@@ -111,74 +212,92 @@ checked_text!(
 checked_text!(Line, "a command isn't empty, and holds no NUL", |text| text
     .contains('\0'));
 
-/// Hooks and rules of all files. They are added up: a project's file can't take away what the user set. The user's
-/// hooks run first.
-///
-/// # Errors
-/// [`Stop::Settings`] if two hooks have one name, or a hook has a matcher where there is no tool.
-pub fn gather(files: &[Layer]) -> Result<(Vec<HookTable>, Vec<RuleTable>), Stop> {
-    let mut hooks: Vec<HookTable> = Vec::new();
-    let mut rules = Vec::new();
+/// Hooks and rules of all files.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Gathered {
+    /// Hooks, in the order in which they run.
+    pub hooks: Vec<HookTable>,
+    /// Hooks that aren't loaded.
+    pub unloaded: Vec<Unloaded>,
+    /// Rules.
+    pub rules: Vec<RuleTable>,
+}
+
+/// Adds the files up: a project's file can't take away what the user set. The user's hooks run first. Of two hooks with
+/// one name the later isn't loaded.
+pub fn gather(files: &[Layer]) -> Gathered {
+    let mut all = Gathered::default();
     for layer in files.iter().rev() {
-        for hook in &layer.settings.hooks {
-            let stop = |why: &str| {
-                let (path, name) = (layer.path.display(), hook.name.as_str());
-                Err(Stop::Settings(format!("{path}: hook {name:?} {why}")))
-            };
-            if hooks.iter().any(|other| other.name == hook.name) {
-                return stop("is there already; each needs a name of its own");
-            }
-            match (hook.event, &hook.matcher) {
-                (Event::UserPromptSubmit | Event::TurnEnd, Some(_)) => {
-                    return stop("has a matcher, but its event has no tool to match");
+        for entry in &layer.settings.hooks {
+            match entry {
+                HookEntry::Broken { hook, .. } => all.unloaded.push(hook.clone()),
+                HookEntry::Hook(hook) if all.hooks.iter().any(|it| it.name == hook.name) => {
+                    let why = format!(
+                        "{}: there is a hook of this name already; each needs a name of its own",
+                        layer.path.display()
+                    );
+                    all.unloaded.push(hook.clone().unloaded(why));
                 }
-                (Event::UserPromptSubmit | Event::TurnEnd, None)
-                | (Event::PreToolUse | Event::PostToolUse, _) => {}
+                HookEntry::Hook(hook) => all.hooks.push(hook.clone()),
             }
-            hooks.push(hook.clone());
         }
-        rules.extend(layer.settings.rules.iter().cloned());
+        all.rules.extend(layer.settings.rules.iter().cloned());
     }
-    Ok((hooks, rules))
+    all
+}
+
+impl std::fmt::Display for RuleTable {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let action = match self.action {
+            Action::Deny => "deny",
+            Action::Allow => "allow",
+            Action::Ask => "ask",
+        };
+        write!(out, "{action} {}", self.tool.as_str())?;
+        match &self.pattern {
+            Some(pattern) => write!(out, " {pattern:?}"),
+            None => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use super::super::file;
     use super::*;
+    use crate::say::Stop;
 
     /// Files from the highest down, as they are put together.
-    fn gathered(texts: &[&str]) -> Result<(Vec<HookTable>, Vec<RuleTable>), String> {
+    fn gathered(texts: &[&str]) -> Result<Gathered, String> {
         let names = ["/project/turnwire.toml", "/user/turnwire.toml"];
         let layers: Result<Vec<Layer>, Stop> = texts
             .iter()
             .zip(names)
             .map(|(text, name)| {
                 Ok(Layer {
-                    settings: file::parse(Path::new(name), text)?,
+                    settings: file::settings(Path::new(name), text)?,
                     path: name.into(),
                 })
             })
             .collect();
         layers
-            .and_then(|layers| gather(&layers))
+            .map(|layers| gather(&layers))
             .map_err(|stop| stop.to_string())
     }
 
     #[test]
     fn a_project_adds_to_what_the_user_set_and_takes_nothing_away() {
-        let (hooks, rules) = gathered(&[
+        let Gathered { hooks, rules, unloaded } = gathered(&[
             "[[hook]]\nname = 'tests'\nevent = 'turn_end'\ncommand = 'make test'\ntimeout = 300\n\
              [[rule]]\naction = 'allow'\ntool = 'bash'\npattern = 'make *'\n",
             "[[hook]]\nname = 'log'\nevent = 'pre_tool_use'\ncommand = 'cat'\nmatcher = 'b*'\nobserve = true\n\
              [[rule]]\naction = 'deny'\ntool = '*'\n[[rule]]\naction = 'ask'\ntool = 'bash'\n",
         ])
         .unwrap();
+        assert_eq!(unloaded, []);
         let names: Vec<&str> = hooks.iter().map(|hook| hook.name.as_str()).collect();
         assert_eq!(names, ["log", "tests"], "the user's come first");
         assert!(hooks[0].observe && !hooks[1].observe);
+        assert_eq!(hooks[0].from, Path::new("/user/turnwire.toml"));
         assert_eq!(hooks[1].timeout.map(|time| time.get().as_secs()), Some(300));
         let actions: Vec<Action> = rules.iter().map(|rule| rule.action).collect();
         assert_eq!(actions, [Action::Deny, Action::Ask, Action::Allow]);
@@ -186,47 +305,106 @@ mod tests {
     }
 
     #[test]
-    fn om_31_a_hook_that_cant_be_loaded_is_an_error_that_names_the_file() {
-        let hook = |rest: &str| format!("[[hook]]\nname = 'a'\n{rest}");
-        for (text, words) in [
-            (hook("event = 'turn_end'\n"), "command"),
-            (hook("command = 'x'\n"), "event"),
+    fn om_31_a_hook_that_cant_be_loaded_is_left_out_and_says_where_it_stands() {
+        let hook = |rest: &str| format!("\n[[hook]]\nname = 'a'\n{rest}");
+        let end = Some(Event::TurnEnd);
+        for (text, name, event, words) in [
+            (hook("event = 'turn_end'\n"), "a", end, "command"),
+            (hook("command = 'x'\n"), "a", None, "event"),
             (
                 hook("event = 'stop'\ncommand = 'x'\n"),
+                "a",
+                None,
                 "user_prompt_submit",
             ),
-            (hook("event = 'turn_end'\ncommand = ' '\n"), "command"),
-            (hook("event = 'turn_end'\ncommand = \"a\\u0000\"\n"), "NUL"),
+            (
+                hook("event = 'turn_end'\ncommand = ' '\n"),
+                "a",
+                end,
+                "command",
+            ),
+            (
+                hook("event = 'turn_end'\ncommand = \"a\\u0000\"\n"),
+                "a",
+                end,
+                "NUL",
+            ),
             (
                 hook("event = 'turn_end'\ncommand = 'x'\ntimeout = 0\n"),
+                "a",
+                end,
                 "0.1",
             ),
             (
                 hook("event = 'turn_end'\ncommand = 'x'\nmatcher = 'bash'\n"),
+                "a",
+                end,
                 "no tool to match",
             ),
             (
                 hook("event = 'turn_end'\ncommand = 'x'\nblocking = true\n"),
+                "a",
+                end,
                 "blocking",
             ),
             (
-                "[[hook]]\nname = ''\nevent = 'turn_end'\ncommand = 'x'\n".into(),
+                "\n[[hook]]\nname = ''\nevent = 'turn_end'\ncommand = 'x'\n".into(),
+                "(no name)",
+                end,
                 "name",
             ),
-            ("[[rule]]\naction = 'forbid'\ntool = 'x'\n".into(), "deny"),
-            ("[[rule]]\naction = 'deny'\n".into(), "tool"),
+            ("\n[[hook]]\nname = 7\n".into(), "(no name)", None, "7"),
         ] {
-            let fault = gathered(&[&text]).unwrap_err();
+            let good = "[[hook]]\nname = 'b'\nevent = 'turn_end'\ncommand = 'x'\n";
+            let all = gathered(&[&format!("{text}{good}")]).unwrap();
+            assert_eq!(all.hooks.len(), 1, "the others are loaded: {text}");
+            let [broken] = all.unloaded.as_slice() else {
+                panic!("{all:?}")
+            };
+            assert_eq!(
+                (broken.name.as_str(), broken.event),
+                (name, event),
+                "{text}"
+            );
             assert!(
-                fault.starts_with("/project/turnwire.toml") && fault.contains(words),
-                "{fault} for {text}"
+                broken.why.starts_with("/project/turnwire.toml:2:1: ")
+                    && broken.why.contains(words),
+                "{broken:?} for {text}"
             );
         }
         let one = hook("event = 'turn_end'\ncommand = 'x'\n");
-        let fault = gathered(&[&one, &one]).unwrap_err();
+        let all = gathered(&[&one, &one]).unwrap();
+        assert_eq!(all.hooks.len(), 1);
+        assert_eq!(all.hooks[0].from, Path::new("/user/turnwire.toml"));
         assert!(
-            fault.contains("/project/") && fault.contains("name of its own"),
-            "{fault}"
+            all.unloaded[0].why.contains("/project/")
+                && all.unloaded[0].why.contains("name of its own"),
+            "{all:?}"
         );
+    }
+
+    #[test]
+    fn a_rule_that_cant_be_read_makes_the_file_wrong() {
+        for (text, words) in [
+            ("[[rule]]\naction = 'forbid'\ntool = 'x'\n", "deny"),
+            ("[[rule]]\naction = 'deny'\n", "tool"),
+            ("hook = 5\n", "sequence"),
+        ] {
+            let fault = gathered(&[text]).unwrap_err();
+            assert!(
+                fault.starts_with("/project/turnwire.toml:") && fault.contains(words),
+                "{fault} for {text}"
+            );
+        }
+    }
+
+    #[test]
+    fn hooks_of_a_file_that_isnt_used_are_named() {
+        let text =
+            "[[hook]]\nname = 'a'\nevent = 'turn_end'\ncommand = 'x'\n[[hook]]\nname = 'b'\n";
+        let found = inert(Path::new("/p/turnwire.toml"), text, "it isn't trusted");
+        assert_eq!(found.len(), 2);
+        assert!(found[0].why.contains("it isn't trusted"), "{found:?}");
+        assert_eq!(inert(Path::new("/p"), "broken", "x"), []);
     }
 }

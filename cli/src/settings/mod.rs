@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::args::ServeArgs;
 use crate::say::Stop;
 use file::{FileSettings, ModelTable};
-use hooks::{HookTable, RuleTable};
+use hooks::{HookTable, RuleTable, Unloaded};
 use turnwire_io::Secret;
 use values::{Api, Approval, BadValue, BaseUrl, EnvName};
 
@@ -46,10 +46,23 @@ pub struct Settings {
     pub deny_env: Vec<String>,
     /// Commands that may object, the user's first.
     pub hooks: Vec<HookTable>,
+    /// Hooks that are there and can't be loaded.
+    pub unloaded: Vec<Unloaded>,
     /// Permission rules.
     pub rules: Vec<RuleTable>,
+    /// What the model is told besides.
+    pub instructions: Option<Instructions>,
     /// What is logged.
     pub log: String,
+}
+
+/// A text for the model, from a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instructions {
+    /// Where it came from.
+    pub path: PathBuf,
+    /// The text.
+    pub text: String,
 }
 
 /// Who plays the model.
@@ -146,10 +159,16 @@ pub fn resolve(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<Settin
     };
     // A demonstration leaves nothing behind, and never comes between a project's own sessions.
     let demo = matches!(model, Model::Builtin { chosen: false });
-    let (hooks, rules) = hooks::gather(files)?;
+    let hooks::Gathered {
+        hooks,
+        unloaded,
+        rules,
+    } = hooks::gather(files);
     Ok(Settings {
         hooks,
+        unloaded,
         rules,
+        instructions: instructions(args, files)?,
         store: first(store, files, |file| file.session.store).unwrap_or(!demo),
         model,
         approval: first(args.session.approval, files, |file| file.session.approval),
@@ -327,6 +346,26 @@ fn scripted(layers: &[(&ModelTable, &Path)]) -> Result<Model, Stop> {
         }
     }
     Ok(Model::Builtin { chosen: true })
+}
+
+/// The instructions of the highest layer that names some. A flag's path is relative to the current folder, a file's to
+/// its own.
+fn instructions(args: &ServeArgs, files: &[Layer]) -> Result<Option<Instructions>, Stop> {
+    let named = match &args.session.instructions {
+        Some(path) => Some(path.clone()),
+        None => files.iter().find_map(|layer| {
+            let path = layer.settings.session.instructions.as_ref()?;
+            Some(layer.path.parent().unwrap_or(Path::new("")).join(path))
+        }),
+    };
+    let Some(path) = named else { return Ok(None) };
+    let text = file::text(&path)?.ok_or_else(|| {
+        Stop::Settings(format!(
+            "{}: there are no such instructions",
+            path.display()
+        ))
+    })?;
+    Ok(Some(Instructions { path, text }))
 }
 
 /// The key out of the environment; no message holds it.

@@ -480,17 +480,3 @@ fn a_projects_hooks_and_rules_count_once_it_is_trusted() {
     assert_eq!(stop_reason(&lines), "blocked");
     assert!(joined(&lines, "token").is_empty());
 }
-
-#[test]
-fn om_31_a_hook_that_cant_be_loaded_ends_the_start_with_a_clear_line() {
-    let home = Home::new();
-    home.settings(&hook("guard", "stop", "true", ""));
-    let ended = Setup::serve(&home).run("");
-    assert_eq!(ended.code, Some(2));
-    assert!(ended.lines.is_empty());
-    assert!(
-        ended.stderr.contains("turnwire.toml:3:9") && ended.stderr.contains("turn_end"),
-        "{}",
-        ended.stderr
-    );
-}

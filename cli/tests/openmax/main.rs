@@ -18,6 +18,7 @@ mod host;
 mod input;
 mod measure;
 mod provider;
+mod reload;
 mod resume;
 mod start;
 mod stream;

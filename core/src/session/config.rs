@@ -6,8 +6,10 @@
 use alloc::vec::Vec;
 
 use crate::vocab::{
-    ApprovalMode, Drain, HookSpec, Interrupting, Settings, SideEffect, Text, ToolSpec,
+    ApprovalMode, Drain, Frozen, Interrupting, Settings, SideEffect, Text, ToolSpec,
 };
+
+pub use crate::vocab::{LocalHook, Rule, RuleBehaviour, UnapprovedSource, UnloadedHook};
 
 const SECOND: u64 = 1_000_000;
 const KIB: usize = 1024;
@@ -34,6 +36,10 @@ pub struct SessionConfig {
     pub unapproved: Vec<UnapprovedSource>,
     /// Hooks that the driver runs, in the order in which they run at one point.
     pub hooks: Vec<LocalHook>,
+    /// Hooks that are there and weren't loaded: the first turn says so, and goes on without them.
+    pub unloaded: Vec<UnloadedHook>,
+    /// Names of the skills, for `Opened`.
+    pub skills: Vec<Text>,
     /// Choices between behaviours.
     pub policy: Policy,
     /// Sizes and numbers.
@@ -65,11 +71,33 @@ impl SessionConfig {
             rules: Vec::new(),
             unapproved: Vec::new(),
             hooks: Vec::new(),
+            unloaded: Vec::new(),
+            skills: Vec::new(),
             policy: Policy::default(),
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             budgets: Budgets::default(),
         }
+    }
+
+    /// Replaces all that can be frozen anew.
+    pub fn freeze(&mut self, frozen: Frozen) {
+        let Frozen {
+            system,
+            tools,
+            skills,
+            rules,
+            unapproved,
+            hooks,
+            unloaded,
+        } = frozen;
+        self.system = system;
+        self.tools = tools;
+        self.skills = skills;
+        self.rules = rules;
+        self.unapproved = unapproved;
+        self.hooks = hooks;
+        self.unloaded = unloaded;
     }
 }
 
@@ -99,51 +127,6 @@ impl ModelConfig {
             thinking_budget: None,
         }
     }
-}
-
-/// A permission rule. Deny rules come before everything, allow rules before ask rules; any that matches counts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rule {
-    /// What it does.
-    pub behaviour: RuleBehaviour,
-    /// The tool's name; a glob (`*`, `?`).
-    pub tool: Text,
-    /// A glob over the call's summary (the path of a file tool, a command, else the first text argument; see
-    /// `PermissionAsk.summary`). `None` matches every call of the tool.
-    pub pattern: Option<Text>,
-}
-
-/// What a [`Rule`] does with the calls it matches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RuleBehaviour {
-    /// Runs without asking.
-    Allow,
-    /// Never runs, in every mode, whatever a hook said (S-34).
-    Deny,
-    /// Asks, in modes that ask.
-    Ask,
-}
-
-/// A tool whose content (a manifest, a script) an agent could have written and no human has approved.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnapprovedSource {
-    /// The tool's name.
-    pub tool: Text,
-    /// The file.
-    pub path: Text,
-    /// What identifies its bytes.
-    pub sha: Text,
-    /// Names of the environment variables that the tool would be given.
-    pub env: Vec<Text>,
-}
-
-/// A hook that the driver runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LocalHook {
-    /// Its key, point, matcher (a glob over the tool's name, at points that have a tool) and timeout.
-    pub spec: HookSpec,
-    /// Whether its answer counts. An observe-only hook changes nothing; its failure is only reported.
-    pub decides: bool,
 }
 
 /// Choices between behaviours.

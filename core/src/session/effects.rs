@@ -115,9 +115,11 @@ impl Effects {
             Input::Run { .. } | Input::Opened { .. } | Input::Restored { .. } => {
                 Err(Misuse::NeverIssued)
             }
-            Input::Call(_) | Input::DriverTools { .. } | Input::Fault { .. } | Input::Woken => {
-                Ok(State::Live)
-            }
+            Input::Call(_)
+            | Input::Refrozen { .. }
+            | Input::DriverTools { .. }
+            | Input::Fault { .. }
+            | Input::Woken => Ok(State::Live),
         }
     }
 
@@ -155,6 +157,7 @@ impl Effects {
             | Input::Opened { .. }
             | Input::Restored { .. }
             | Input::Call(_)
+            | Input::Refrozen { .. }
             | Input::DriverTools { .. }
             | Input::Fault { .. }
             | Input::Woken => self.look(input),

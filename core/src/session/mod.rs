@@ -24,6 +24,7 @@ mod compact;
 pub mod config;
 mod effects;
 mod estimate;
+mod frozen;
 mod hooks;
 mod ids;
 mod phase;
@@ -47,6 +48,7 @@ use alloc::{
 };
 
 pub use config::SessionConfig;
+pub use frozen::schema_tokens;
 
 use ask::{AskFor, OpenAsk};
 use close::Closing;
@@ -63,7 +65,7 @@ use crate::vocab::{
     Agent, AskId, Block, CallId, CommandId, Due, Effect, EffectBody, Failure, FailureKind, HookId,
     HookSpec, Input, Level, Message, MessageId, Misuse, ModelRef, ModelRequest, Now, Origin,
     Output, PromptId, RawJson, RequestId, Role, RunId, SessionInfo, Signal, Text, ToolInput,
-    ToolSpec, ToolUpdate, What, WriteBody, WriteId,
+    ToolSpec, ToolUpdate, UnloadedHook, What, WriteBody, WriteId,
 };
 
 /// Marks the hook timer of a question to the host, so that its number isn't taken for a hook's.
@@ -118,6 +120,10 @@ pub struct Session {
     tools: Vec<Arc<ToolSpec>>,
     /// The tools that the model is shown.
     visible: Arc<[ToolSpec]>,
+    /// Notes of the harness that stand before the next request: what was frozen anew, which hooks aren't loaded.
+    notes: Vec<Text>,
+    /// Hooks that weren't loaded, until a turn has said so.
+    unloaded: Vec<UnloadedHook>,
     /// Running calls that want to reach a host of the network, one each.
     network: Vec<(CallId, Text)>,
 }
@@ -179,7 +185,11 @@ impl Session {
             tools: Vec::new(),
             visible: Arc::from(Vec::new()),
             network: Vec::new(),
+            notes: Vec::new(),
+            unloaded: Vec::new(),
         };
+        session.unloaded.clone_from(&session.config.unloaded);
+        session.info.skills.clone_from(&session.config.skills);
         for message in history {
             for block in &message.content {
                 if let Block::ToolUse {
@@ -393,6 +403,7 @@ impl Session {
             }
             Input::Reloaded { command, outcome } => self.reloaded(command, outcome),
             Input::Shell { command, outcome } => self.shell_update(command, outcome),
+            Input::Refrozen { frozen, changes } => self.refrozen(*frozen, &changes),
             Input::DriverTools { tools, mcp } => {
                 self.config.tools = tools;
                 self.info.mcp = mcp;

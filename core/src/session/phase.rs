@@ -126,6 +126,8 @@ pub(super) struct Turn {
     pub to_apply: VecDeque<Waiting>,
     /// Messages of the session itself for the next step (a hook's addition, a refusal).
     pub own: Vec<Arc<Message>>,
+    /// Whether its prompt was handed to the prompt-submit hooks; not while a reload runs.
+    pub submitted: bool,
     /// The turn-end refusals that were honoured.
     pub refusals: u32,
     /// Tokens used by all attempts.

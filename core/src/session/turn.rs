@@ -32,6 +32,7 @@ impl Session {
             applied: Vec::new(),
             to_apply: VecDeque::from([prompt]),
             own: Vec::new(),
+            submitted: false,
             refusals: 0,
             tokens: 0,
             api_us: 0,
@@ -46,8 +47,19 @@ impl Session {
             finish: None,
         };
         self.say(What::TurnStarted { turn: id, cause });
+        self.submit(Box::new(turn));
+    }
+
+    /// The prompt-submit hooks judge the turn's prompt; those that a running reload brings, too.
+    fn submit(&mut self, mut turn: Box<Turn>) {
+        if self.reloading.is_some() {
+            self.phase = Phase::Waiting(turn);
+            return;
+        }
+        turn.submitted = true;
+        self.say_unloaded();
         let chain = self.chain(Owner::Prompt, None, self.now);
-        self.admit(Box::new(turn), chain);
+        self.admit(turn, chain);
     }
 
     /// The next prompt-submit hook, or on to the first step.
@@ -173,6 +185,7 @@ impl Session {
     /// The boundary, once what held it up is gone.
     pub(super) fn boundary_again(&mut self) {
         match core::mem::take(&mut self.phase) {
+            Phase::Waiting(turn) if !turn.submitted => self.submit(turn),
             Phase::Waiting(turn) => self.boundary(turn),
             Phase::Tools(turn, batch) => self.tools_go(turn, batch),
             other @ (Phase::Idle
@@ -198,6 +211,9 @@ impl Session {
         }
         for message in &turn.own {
             estimate.add_blocks(message.content.iter().map(Arc::as_ref));
+        }
+        for note in &self.notes {
+            estimate.add_blocks(core::iter::once(&Block::Text(note.clone())));
         }
         estimate.used()
     }
@@ -258,6 +274,7 @@ impl Session {
                 self.apply(&mut turn, prompt);
             }
         }
+        self.add_notes(&mut turn);
         for message in core::mem::take(&mut turn.own) {
             self.say(What::Message(message.clone()));
             self.remember(message);

@@ -140,6 +140,14 @@ pub enum Input<'a> {
         /// `Err`: why not.
         outcome: Result<Answer, Text>,
     },
+    /// The embedder has frozen its configuration anew. It counts from the next request and the next judged call on;
+    /// where it belongs to a [`Effect::Reload`], that is settled after it.
+    Refrozen {
+        /// All of it.
+        frozen: Box<Frozen>,
+        /// A sentence for each change, for the model's next request. None: the model isn't told.
+        changes: Vec<Text>,
+    },
     /// The driver's own tools changed (MCP servers come and go); offered tools are another set.
     DriverTools {
         /// All of them.
@@ -178,6 +186,7 @@ impl Input<'_> {
             | Input::Opened { .. }
             | Input::Reloaded { .. }
             | Input::Restored { .. }
+            | Input::Refrozen { .. }
             | Input::DriverTools { .. }
             | Input::Fault { .. }
             | Input::Woken => false,

@@ -9,14 +9,15 @@ use std::sync::mpsc;
 use turnwire::model::script::ScriptReply;
 use turnwire::model::{Api, ReplyDecoder, ReplyLimits, encode_request};
 use turnwire::vocab::{
-    Agent, Block, CallId, Effect, EffectBody, Failure, FailureKind, HookId, Input, ModelChunk,
-    RequestId, RunId, Text, ToolOutcome, ToolUpdate, WriteId,
+    Agent, Block, CallId, CommandId, Effect, EffectBody, Failure, FailureKind, HookId, Input,
+    ModelChunk, RequestId, RunId, Text, ToolOutcome, ToolUpdate, WriteId,
 };
 
+use super::reload::asked;
 use super::{Report, Reporter, Start, Stopper};
-use crate::hooks::HookJob;
+use crate::hooks::{HookJob, Hooks};
 use crate::model::{Backend, HttpProvider};
-use crate::tools::ToolJob;
+use crate::tools::{ToolJob, Toolbox};
 use crate::world::{World, WriteJob};
 
 /// An effect that is ready to start, for the driver.
@@ -53,6 +54,9 @@ pub enum Job {
         job: HookJob,
     },
 }
+
+/// Work of the storage thread: it says what came of it.
+type StorageJob = Box<dyn FnOnce() -> Report + Send>;
 
 /// What waits for its turn.
 enum Work {
@@ -101,7 +105,7 @@ pub(super) struct Effects {
     tools: BTreeMap<CallId, Option<Stopper>>,
     /// Running hooks, likewise.
     hooks: BTreeMap<HookId, Option<Stopper>>,
-    storage: Option<mpsc::Sender<(WriteId, WriteJob)>>,
+    storage: Option<mpsc::Sender<StorageJob>>,
     /// Requests that went to a script, retries included.
     requests: u64,
 }
@@ -192,10 +196,7 @@ impl Effects {
         match effect {
             Effect::StopModel(request) => self.stop_model(request),
             Effect::StopTool(call) => self.stop_tool(call),
-            Effect::Reload(command) => {
-                let outcome = (self.world.reload)();
-                self.ready.push_back(Input::Reloaded { command, outcome });
-            }
+            Effect::Reload(command) => self.reload(command),
             Effect::StopHook(hook) => self.stop_hook(hook),
             Effect::RunHook { hook } => self.hook_over(hook, "the hook had no body"),
             Effect::StartModel(request) => {
@@ -340,15 +341,52 @@ impl Effects {
     }
 
     fn store(&mut self, write: WriteId, job: WriteJob) {
+        let run = move || {
+            let done = catch_unwind(AssertUnwindSafe(job)).unwrap_or_else(|p| Err(panic_text(&*p)));
+            Report::Stored(write, done.map_err(Text::from))
+        };
+        if !self.on_storage(Box::new(run)) {
+            self.ready.push_back(Input::Store {
+                write,
+                ok: Err("the storage thread is gone".into()),
+            });
+        }
+    }
+
+    fn reload(&mut self, command: CommandId) {
+        let job = self.world.reload.prepare(asked(command));
+        let run = move || {
+            let done = catch_unwind(AssertUnwindSafe(job)).unwrap_or_else(|p| Err(panic_text(&*p)));
+            Report::Reloaded(command, done.map_err(Text::from))
+        };
+        if !self.on_storage(Box::new(run)) {
+            self.ready.push_back(Input::Reloaded {
+                command,
+                outcome: Err("the storage thread is gone".into()),
+            });
+        }
+    }
+
+    /// Whether the configuration is read before each turn.
+    pub(super) fn reloads_before_turns(&self) -> bool {
+        self.world.reload.before_turns()
+    }
+
+    /// Tools and hooks that are used from now on. What runs goes on with those that it began with.
+    pub(super) fn refreeze(&mut self, toolbox: Toolbox, hooks: Hooks) {
+        self.world.toolbox = toolbox;
+        self.world.hooks = hooks;
+    }
+
+    /// Hands work to the storage thread, which does one thing after the other.
+    fn on_storage(&mut self, job: StorageJob) -> bool {
         let report = self.report.clone();
         let storage = self.storage.get_or_insert_with(|| {
-            let (send, jobs) = mpsc::channel::<(WriteId, WriteJob)>();
+            let (send, jobs) = mpsc::channel::<StorageJob>();
             let thread = std::thread::Builder::new().name("turnwire-store".into());
             let started = thread.spawn(move || {
-                for (write, job) in jobs {
-                    let done = catch_unwind(AssertUnwindSafe(job))
-                        .unwrap_or_else(|p| Err(panic_text(&*p)));
-                    report(Report::Stored(write, done.map_err(Text::from)));
+                for job in jobs {
+                    report(job());
                 }
             });
             if let Err(e) = started {
@@ -356,13 +394,11 @@ impl Effects {
             }
             send
         });
-        if storage.send((write, job)).is_err() {
+        let sent = storage.send(job).is_ok();
+        if !sent {
             self.storage = None;
-            self.ready.push_back(Input::Store {
-                write,
-                ok: Err("the storage thread is gone".into()),
-            });
         }
+        sent
     }
 
     /// Whether a request runs: not settled, not stopped.
@@ -427,7 +463,7 @@ impl Effects {
         match report {
             Report::Tool(call, update) => self.note(*call, update),
             Report::Hook(hook, _) => self.hook_ended(*hook),
-            Report::Model(..) | Report::Stored(..) => {}
+            Report::Model(..) | Report::Stored(..) | Report::Reloaded(..) => {}
         }
     }
 }

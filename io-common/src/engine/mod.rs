@@ -11,6 +11,7 @@
 //! nothing is [running](Engine::is_running).
 
 mod effects;
+mod reload;
 
 use std::sync::Arc;
 
@@ -18,16 +19,16 @@ use bytes::{Buf as _, Bytes};
 use turnwire::frame::LineSplitter;
 use turnwire::protocol::{Protocol, Server, ServerOutput};
 use turnwire::vocab::{
-    Agent, CallId, Due, HookId, HookReply, Input, Misuse, Now, Output as AgentOutput, RequestId,
-    Signal, Text, ToolUpdate, WriteId,
+    Agent, CallId, Command, CommandId, Due, HookId, HookReply, Input, Misuse, Now,
+    Output as AgentOutput, RequestId, Signal, Text, ToolUpdate, WriteId,
 };
 
 use crate::error::Error;
-use crate::host::Answer;
+use crate::host::{Answer, Refrozen};
 use crate::input::HostInput;
 use crate::model::Part;
 use crate::output::{Output, Written};
-use crate::world::World;
+use crate::world::{Reloaded, World};
 
 use effects::Effects;
 pub use effects::{Job, crashed, failed};
@@ -51,6 +52,8 @@ pub enum Report {
     Hook(HookId, Result<HookReply, Text>),
     /// A write is over.
     Stored(WriteId, Result<(), Text>),
+    /// The configuration was read anew, or couldn't be.
+    Reloaded(CommandId, Result<Reloaded, Text>),
 }
 
 /// Takes reports to the loop, from any thread.
@@ -109,6 +112,9 @@ pub struct Engine<P: Protocol, A> {
     input_ended: bool,
     signalled: bool,
     answer: Answer<P>,
+    refrozen: Option<Refrozen<P>>,
+    /// Commands of the engine's own, so far.
+    own_commands: u64,
     /// The moment of the thing that is being handled: all that follows from it happens then.
     now: Now,
     exit: Option<u8>,
@@ -131,6 +137,7 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
         world: World,
         output: Output,
         answer: Answer<P>,
+        refrozen: Option<Refrozen<P>>,
         report: Reporter,
     ) -> Self {
         Engine {
@@ -143,6 +150,8 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
             input_ended: false,
             signalled: false,
             answer,
+            refrozen,
+            own_commands: 0,
             now: Now::default(),
             exit: None,
         }
@@ -269,6 +278,9 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
             match output {
                 ServerOutput::Call(call) => {
                     gave = true;
+                    if matches!(call.command, Command::Prompt(_)) {
+                        self.reload_before_turn()?;
+                    }
                     give(&mut self.agent, Input::Call(call), self.now)?;
                 }
                 ServerOutput::Exit { code } => self.exit = Some(code),
@@ -369,6 +381,7 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
                 give(&mut self.agent, Input::Store { write, ok }, now)?;
                 self.drain()
             }
+            Report::Reloaded(command, outcome) => self.reloaded(command, outcome),
         }
     }
 }
@@ -386,6 +399,7 @@ fn give<A: Agent>(agent: &mut A, input: Input<'_>, now: Now) -> Result<(), Error
         | Input::Shell { .. }
         | Input::Opened { .. }
         | Input::Reloaded { .. }
+        | Input::Refrozen { .. }
         | Input::Restored { .. }
         | Input::DriverTools { .. }
         | Input::Fault { .. } => "settling an effect",

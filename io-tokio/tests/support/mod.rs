@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use turnwire::model::script::Script;
 use turnwire::protocol::Server;
-use turnwire::protocol::openmax::{Openmax, ServerConfig, preset};
+use turnwire::protocol::openmax::{Extra, Openmax, ServerConfig, preset};
 use turnwire::session::config::{LocalHook, ModelConfig};
 use turnwire::session::{Session, SessionConfig};
-use turnwire::vocab::{Answer, ApprovalMode, HookPoint, HookSpec, Now, SessionInfo, WriteBody};
+use turnwire::vocab::{ApprovalMode, HookPoint, HookSpec, Now, SessionInfo, WriteBody};
 use turnwire_tokio::hooks::{HookCommand, Hooks, HooksConfig};
 use turnwire_tokio::tools::{Toolbox, ToolboxConfig};
-use turnwire_tokio::{Backend, Durable, Host, World, WriteJob, serve};
+use turnwire_tokio::{Backend, Durable, Host, Reload, World, WriteJob, serve};
 
 /// How long anything may take before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -27,6 +27,8 @@ pub struct RigOptions {
     pub fail_writes: bool,
     /// Command lines of turn-end hooks.
     pub turn_end: Vec<&'static str>,
+    /// Reads the configuration anew.
+    pub reload: Option<Box<dyn Reload>>,
 }
 
 impl RigOptions {
@@ -36,6 +38,7 @@ impl RigOptions {
             gate: None,
             fail_writes: false,
             turn_end: Vec::new(),
+            reload: None,
         }
     }
 }
@@ -261,13 +264,9 @@ fn agent(options: RigOptions, root: PathBuf, input: PipeReader, output: PipeWrit
             fails: options.fail_writes,
             folder: root,
         }),
-        reload: Box::new(|| {
-            Ok(Answer::Reloaded {
-                tools: 0,
-                skills: 0,
-                changes: Vec::new(),
-            })
-        }),
+        reload: options
+            .reload
+            .unwrap_or_else(|| Box::new(turnwire_tokio::Fixed { tools: 0 })),
     };
     let host = Host {
         input: Box::new(input),
@@ -277,6 +276,14 @@ fn agent(options: RigOptions, root: PathBuf, input: PipeReader, output: PipeWrit
         }),
         signals: false,
         answer: Box::new(|ask| match ask {}),
+        refrozen: Some(Box::new(|reloaded, _, asked| match asked {
+            turnwire_tokio::Asked::Host => Vec::new(),
+            turnwire_tokio::Asked::Nobody => vec![Extra::Refrozen {
+                tools: reloaded.tools.into(),
+                skills: reloaded.skills.into(),
+                changes: reloaded.changes.clone(),
+            }],
+        })),
         gone: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()

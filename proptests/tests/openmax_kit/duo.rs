@@ -190,7 +190,13 @@ impl Duo {
         self.drain();
     }
 
-    fn give(&mut self, input: Input<'_>) {
+    /// Tells the Server what only openmax has a line for.
+    pub fn extra(&mut self, extra: turnwire::protocol::openmax::Extra) {
+        self.server.handle_extra(extra, self.now);
+        self.drain();
+    }
+
+    pub fn give(&mut self, input: Input<'_>) {
         self.checker.input(&input);
         self.session
             .handle(input, self.now)

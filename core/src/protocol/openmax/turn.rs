@@ -420,12 +420,13 @@ impl Turns {
         let mut changes = Vec::new();
         compare("tool", &self.tools, &info.tools, &mut changes);
         compare("skill", &self.skills, &info.skills, &mut changes);
+        // A receipt stands for one change, whether or not names differ in it: a schema or the prompt may.
+        let told = core::mem::replace(&mut self.change, Change::Tell) != Change::Tell;
         if changes.is_empty() {
             return;
         }
         self.tools.clone_from(&info.tools);
         self.skills.clone_from(&info.skills);
-        let told = core::mem::replace(&mut self.change, Change::Tell) != Change::Tell;
         if !told && !silent {
             let line = Refrozen {
                 tools: info.tools.len() as u64,

@@ -121,6 +121,7 @@ impl Checker {
             | Input::Opened { .. }
             | Input::Reloaded { .. }
             | Input::Restored { .. }
+            | Input::Refrozen { .. }
             | Input::DriverTools { .. }
             | Input::Fault { .. }
             | Input::Woken => {}

@@ -1,0 +1,281 @@
+//! What is frozen at the start, and read anew from the disk while the session goes on.
+//!
+//! Instructions, tools and what they may reach, hooks and permission rules are read again when the host says `reload`,
+//! and before each turn. Everything else counts from the next start. What can't be read, or isn't trusted any more,
+//! changes nothing: the session goes on with what it has.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use turnwire::protocol::openmax::Extra;
+use turnwire::session::schema_tokens;
+use turnwire::vocab::{Frozen, Text, ToolSpec};
+use turnwire_io::hooks::Hooks;
+use turnwire_io::tools::{Toolbox, ToolboxConfig};
+use turnwire_io::{Anew, Asked, Reload, ReloadJob, Reloaded};
+
+use crate::args::ServeArgs;
+use crate::folders::Folders;
+use crate::hooks;
+use crate::say::Stop;
+use crate::settings::Settings;
+use crate::start::{SESSION_VARIABLE, Start};
+
+/// Bytes of a tool's output that are kept.
+pub const OUTPUT_LIMIT: usize = 256 * 1024;
+
+/// Tokens of the window that are left alone beside the largest reply.
+const RESERVE: u64 = 1024;
+
+/// The frozen part of a start, ready for use.
+#[derive(Debug)]
+pub struct Parts {
+    /// The session's share.
+    pub frozen: Frozen,
+    /// The tools.
+    pub toolbox: Toolbox,
+    /// What runs the hooks.
+    pub hooks: Hooks,
+}
+
+/// Freezes what a start says, for the session of this id.
+///
+/// # Errors
+/// [`Stop::Settings`] if there can be no tools.
+pub fn parts(start: &Start, id: &str) -> Result<Parts, Stop> {
+    let tools = tools(start, id);
+    let hooks = hooks::runner(start, &tools, id);
+    let toolbox = Toolbox::new(tools).map_err(|error| Stop::Settings(error.to_string()))?;
+    let settings = &start.settings;
+    let frozen = Frozen {
+        system: Some(system_text(start).into()),
+        tools: toolbox.specs(),
+        skills: Vec::new(),
+        rules: settings.rules.iter().map(hooks::rule).collect(),
+        unapproved: Vec::new(),
+        hooks: settings.hooks.iter().map(hooks::hook).collect(),
+        unloaded: settings.unloaded.iter().map(hooks::unloaded).collect(),
+    };
+    Ok(Parts {
+        frozen,
+        toolbox,
+        hooks,
+    })
+}
+
+/// The tools of the project. What they start is marked, so that an agent among it can't pass for a person.
+fn tools(start: &Start, id: &str) -> ToolboxConfig {
+    let settings = &start.settings;
+    ToolboxConfig {
+        allow_outside: settings.allow_outside,
+        env: settings.pass_env.clone(),
+        deny_env: settings.deny_env.clone(),
+        output_limit: OUTPUT_LIMIT,
+        extra_env: vec![(SESSION_VARIABLE.to_owned(), id.to_owned())],
+        ..ToolboxConfig::new(&start.root)
+    }
+}
+
+/// What the model is told before anything else.
+fn system_text(start: &Start) -> String {
+    let mut text = format!(
+        "You are a coding agent. You work in the folder {} on {}, with tools to look at files, change them and run \
+         commands there. Relative paths begin at that folder. Look before you answer: read what is there instead of \
+         guessing. Change only what you were asked to change, and check your work where that is possible. When a call \
+         is refused, don't try to reach the same end another way; say what you would need. Answer in the user's \
+         language, briefly and plainly.",
+        start.project.display(),
+        std::env::consts::OS,
+    );
+    if let Some(instructions) = &start.settings.instructions {
+        text.push_str("\n\n");
+        text.push_str(instructions.text.trim_end());
+    }
+    text
+}
+
+/// The line that says that the tools' schemas take most of what the window can spend: from 70 percent on.
+pub fn over_budget(tools: &[ToolSpec], settings: &Settings) -> Option<Extra> {
+    let schema_tokens = schema_tokens(tools);
+    let budget_tokens = settings
+        .window
+        .saturating_sub(settings.max_output)
+        .saturating_sub(RESERVE);
+    let over = schema_tokens.saturating_mul(100) >= budget_tokens.saturating_mul(70);
+    over.then_some(Extra::SchemasOverBudget {
+        schema_tokens,
+        budget_tokens,
+    })
+}
+
+/// Reads the settings anew from where they were read at the start.
+#[derive(Clone)]
+pub struct Disk {
+    shared: Arc<Mutex<State>>,
+}
+
+struct State {
+    args: ServeArgs,
+    folders: Option<Folders>,
+    id: String,
+    /// What the session uses now.
+    settings: Settings,
+    tools: u32,
+    /// Why the settings couldn't be read before the last turn: said once.
+    fault: Option<String>,
+}
+
+impl Disk {
+    /// For a session that was begun.
+    pub fn new(args: &ServeArgs, start: &Start, id: &str, parts: &Parts) -> Disk {
+        Disk {
+            shared: Arc::new(Mutex::new(State {
+                // Trust is given once, by the person who started the program.
+                args: ServeArgs {
+                    trust_project: false,
+                    ..args.clone()
+                },
+                folders: start.folders.clone(),
+                id: id.to_owned(),
+                settings: start.settings.clone(),
+                tools: count(&parts.frozen),
+                fault: None,
+            })),
+        }
+    }
+}
+
+impl Reload for Disk {
+    fn prepare(&mut self, asked: Asked) -> ReloadJob {
+        let shared = self.shared.clone();
+        Box::new(move || {
+            let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            state.read(asked)
+        })
+    }
+
+    fn before_turns(&self) -> bool {
+        true
+    }
+}
+
+impl State {
+    fn read(&mut self, asked: Asked) -> Result<Reloaded, String> {
+        let read = Start::prepare(&self.args, self.folders.clone(), &|name| {
+            std::env::var_os(name)
+        })
+        .and_then(|start| {
+            let changes = changes(&self.settings, &start.settings);
+            let parts = if changes.is_empty() {
+                None
+            } else {
+                Some(parts(&start, &self.id)?)
+            };
+            Ok((start, changes, parts))
+        });
+        let (start, changes, parts) = match read {
+            Ok(read) => read,
+            Err(stop) => {
+                let why = stop.to_string();
+                let told = self.fault.replace(why.clone()).as_ref() == Some(&why);
+                return match asked {
+                    Asked::Nobody if told => Ok(self.receipt(Vec::new(), None)),
+                    Asked::Nobody | Asked::Host => Err(why),
+                };
+            }
+        };
+        self.fault = None;
+        let Some(parts) = parts else {
+            return Ok(self.receipt(changes, None));
+        };
+        self.settings = start.settings;
+        self.tools = count(&parts.frozen);
+        let Parts {
+            frozen,
+            toolbox,
+            hooks,
+        } = parts;
+        let anew = Anew {
+            frozen,
+            toolbox,
+            hooks,
+        };
+        Ok(self.receipt(changes, Some(Box::new(anew))))
+    }
+
+    fn receipt(&self, changes: Vec<Text>, anew: Option<Box<Anew>>) -> Reloaded {
+        Reloaded {
+            tools: self.tools,
+            skills: 0,
+            changes,
+            anew,
+        }
+    }
+}
+
+fn count(frozen: &Frozen) -> u32 {
+    u32::try_from(frozen.tools.len()).unwrap_or(u32::MAX)
+}
+
+/// A sentence for each change of what is frozen: what changed, and whose file says so.
+fn changes(old: &Settings, new: &Settings) -> Vec<Text> {
+    let mut said = Vec::new();
+    let path = |settings: &Settings| settings.instructions.as_ref().map(|text| text.path.clone());
+    match (path(old), path(new)) {
+        (None, Some(path)) => said.push(format!("instructions added ({})", path.display())),
+        (Some(path), None) => said.push(format!("instructions removed ({})", path.display())),
+        (Some(_), Some(path)) if old.instructions != new.instructions => {
+            said.push(format!("instructions changed ({})", path.display()))
+        }
+        (Some(_), Some(_)) | (None, None) => {}
+    }
+    if old.allow_outside != new.allow_outside {
+        let now = if new.allow_outside { "may" } else { "may not" };
+        said.push(format!("file tools {now} leave the project"));
+    }
+    if old.pass_env != new.pass_env {
+        let names = new.pass_env.join(", ");
+        said.push(format!("variables that commands see changed: [{names}]"));
+    }
+    for hook in &new.hooks {
+        let name = hook.name.as_str();
+        match old.hooks.iter().find(|other| other.name == hook.name) {
+            None => said.push(format!("hook {name} added ({})", hook.from.display())),
+            Some(other) if other != hook => {
+                said.push(format!("hook {name} changed ({})", hook.from.display()))
+            }
+            Some(_) => {}
+        }
+    }
+    for hook in &old.hooks {
+        if new.hooks.iter().all(|other| other.name != hook.name) {
+            let name = hook.name.as_str();
+            said.push(format!("hook {name} removed ({})", hook.from.display()));
+        }
+    }
+    for hook in &new.unloaded {
+        if !old.unloaded.contains(hook) {
+            said.push(format!("hook {} isn't loaded: {}", hook.name, hook.why));
+        }
+    }
+    for hook in &old.unloaded {
+        let stays = new.unloaded.contains(hook) || said.iter().any(|it| it.contains(&hook.name));
+        if !stays {
+            said.push(format!("hook {}, which wasn't loaded, is gone", hook.name));
+        }
+    }
+    for rule in &new.rules {
+        if !old.rules.contains(rule) {
+            said.push(format!("rule added: {rule}"));
+        }
+    }
+    for rule in &old.rules {
+        if !new.rules.contains(rule) {
+            said.push(format!("rule removed: {rule}"));
+        }
+    }
+    // The order of hooks is the order in which they run; what stands twice may have gone once.
+    if said.is_empty() && (old.hooks != new.hooks || old.rules != new.rules) {
+        said.push("hooks and rules are in another order".to_owned());
+    }
+    said.into_iter().map(Text::from).collect()
+}
