@@ -86,7 +86,7 @@ fn om_08_reload_takes_up_what_changed_and_says_what() {
         "{note}"
     );
     assert!(of(&lines, "refrozen").is_empty(), "it was said");
-    let sent = body(&provider, 0);
+    let sent = body(&provider, 1);
     assert!(
         sent.contains("like a pirate") && sent.contains("hook guard removed"),
         "{sent}"
