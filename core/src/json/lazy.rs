@@ -99,6 +99,13 @@ impl AsRef<str> for Lazy<'_> {
     }
 }
 
+/// Empty.
+impl Default for Lazy<'_> {
+    fn default() -> Self {
+        "".into()
+    }
+}
+
 impl fmt::Debug for Lazy<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, f)

@@ -120,8 +120,8 @@ impl<'a> Raw<'a> {
     /// `null`
     pub const NULL: Raw<'static> = Raw("null");
 
-    /// A text that was scanned.
-    pub(super) const fn trusted(text: &'a str) -> Self {
+    /// A text that was scanned, or that this crate's own encoders wrote.
+    pub(crate) const fn trusted(text: &'a str) -> Self {
         Self(text)
     }
 
@@ -192,6 +192,13 @@ impl<'a> Raw<'a> {
     /// [`DecodeError`], with its place in this text.
     pub fn decode<T: Deserialize<'a>>(self) -> Result<T, DecodeError> {
         T::deserialize(&mut Cursor::new(self.0)).map_err(|error| error.located(self.0))
+    }
+}
+
+/// `null`
+impl Default for Raw<'_> {
+    fn default() -> Self {
+        Self::NULL
     }
 }
 

@@ -11,9 +11,11 @@
 mod client;
 mod lines;
 pub mod observer;
+pub mod omp;
 pub mod openmax;
 mod server;
 pub mod spec;
+mod wire;
 
 use core::fmt::Debug;
 
@@ -22,6 +24,7 @@ use crate::vocab::{Call, DeltaRef, Due, Event, Level, Now, Signal, Text};
 
 pub use client::{Client, ClientIds, ClientOutbox, Finding};
 pub use server::{HELD_LIMIT, Outbox, Server};
+pub use wire::WireFault;
 
 /// One protocol: its name, its typed requests and information, and its machines.
 pub trait Protocol: Sized + Debug + Clone + PartialEq + Eq + 'static {

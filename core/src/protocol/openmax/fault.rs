@@ -5,7 +5,7 @@ use core::fmt;
 
 use super::HOST_LINE_MAX;
 use super::wire::{COMMANDS, WireFault};
-use crate::json::{JsonFault, Kind};
+use crate::json::JsonFault;
 use crate::vocab::Text;
 
 /// A line or command that is refused with a `protocol_error`.
@@ -97,21 +97,6 @@ impl fmt::Display for Fault {
     }
 }
 
-impl fmt::Display for WireFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            WireFault::Json(fault) => fault.fmt(f),
-            WireFault::NoTag(name) => write!(f, "missing field `{name}`"),
-            WireFault::TagKind { tag, found } => write!(
-                f,
-                "invalid type: {}, expected a string in `{tag}`",
-                kind_name(*found)
-            ),
-            WireFault::Fields(error) => error.fmt(f),
-        }
-    }
-}
-
 /// The start of a text that a peer may have made as long as a line.
 struct Short<'a>(&'a str);
 
@@ -122,16 +107,5 @@ impl fmt::Display for Short<'_> {
             Some((end, _)) => write!(f, "{}…", self.0.get(..end).unwrap_or_default()),
             None => f.write_str(self.0),
         }
-    }
-}
-
-fn kind_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Null => "null",
-        Kind::Bool => "a boolean",
-        Kind::Number => "a number",
-        Kind::String => "a string",
-        Kind::Array => "an array",
-        Kind::Object => "an object",
     }
 }

@@ -10,76 +10,9 @@ use alloc::vec::Vec;
 
 use serde::Deserialize;
 
-use crate::json::{self, DecodeError, JsonFault, Kind, Lazy, Members, Object, Raw, ScanRules, Str};
-
-/// A value that stands between constant bytes.
-trait Hole {
-    /// Appends the value as JSON.
-    fn put(&self, out: &mut Vec<u8>);
-    /// Whether the whole member is left out.
-    fn is_absent(&self) -> bool {
-        false
-    }
-}
-
-impl Hole for Cow<'_, str> {
-    fn put(&self, out: &mut Vec<u8>) {
-        json::write_str(out, self);
-    }
-}
-
-impl Hole for u64 {
-    fn put(&self, out: &mut Vec<u8>) {
-        json::write_u64(out, *self);
-    }
-}
-
-impl Hole for bool {
-    fn put(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(if *self { b"true" } else { b"false" });
-    }
-}
-
-impl Hole for Option<u64> {
-    fn put(&self, out: &mut Vec<u8>) {
-        match self {
-            Some(number) => number.put(out),
-            None => out.extend_from_slice(b"null"),
-        }
-    }
-}
-
-impl Hole for Raw<'_> {
-    /// A value is copied as it was written, on one line.
-    fn put(&self, out: &mut Vec<u8>) {
-        json::write_raw(out, *self);
-    }
-}
-
-impl Hole for Lazy<'_> {
-    fn put(&self, out: &mut Vec<u8>) {
-        self.write(out);
-    }
-}
-
-impl Hole for Str<'_> {
-    fn put(&self, out: &mut Vec<u8>) {
-        json::write_str(out, self);
-    }
-}
-
-impl<T: Hole> Hole for Vec<T> {
-    fn put(&self, out: &mut Vec<u8>) {
-        out.push(b'[');
-        for (index, item) in self.iter().enumerate() {
-            if index > 0 {
-                out.push(b',');
-            }
-            item.put(out);
-        }
-        out.push(b']');
-    }
-}
+use crate::json::{self, DecodeError, Lazy, Members, Object, Raw, ScanRules, Str};
+pub use crate::protocol::wire::WireFault;
+use crate::protocol::wire::{Hole, tag};
 
 /// A list of names whose member is left out when it is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -523,35 +456,6 @@ pub const COMMANDS: [&str; 6] = [
     "cancel",
     "quit",
 ];
-
-/// Why a line isn't one of the contract's. One rule of `check` each.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WireFault {
-    /// It isn't a JSON object, or not a strict one (duplicate members, bad UTF-8, half surrogates, too deep).
-    Json(JsonFault),
-    /// The member that names the line's kind is missing.
-    NoTag(&'static str),
-    /// The member that names the line's kind isn't a string.
-    TagKind {
-        /// The member.
-        tag: &'static str,
-        /// What it is.
-        found: Kind,
-    },
-    /// A field is missing or mistyped.
-    Fields(DecodeError),
-}
-
-fn tag<'a>(object: &Object<'_, 'a>, name: &'static str) -> Result<Cow<'a, str>, WireFault> {
-    if let Some(tag) = object.string(name) {
-        return Ok(tag);
-    }
-    let value = object.get(name).ok_or(WireFault::NoTag(name))?;
-    value.string().ok_or_else(|| WireFault::TagKind {
-        tag: name,
-        found: value.kind(),
-    })
-}
 
 impl<'a> HostLine<'a> {
     /// Reads one line. `members` is only a buffer that is used again.
