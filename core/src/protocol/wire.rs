@@ -2,6 +2,7 @@
 //! names a line's type, and why a line can't be read.
 
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -61,6 +62,12 @@ impl Hole for Lazy<'_> {
 impl Hole for Str<'_> {
     fn put(&self, out: &mut Vec<u8>) {
         json::write_str(out, self);
+    }
+}
+
+impl<T: Hole> Hole for Box<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        (**self).put(out);
     }
 }
 

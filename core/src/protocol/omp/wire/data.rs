@@ -1,5 +1,6 @@
 //! Payloads: what a successful response carries, and the objects that commands and payloads share.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::Any;
@@ -459,7 +460,7 @@ payloads! {
     Removed: "remove_queued_message" => Removed<'a>,
     Promoted: "promote_queued_message" => Promoted<'a>,
     Restored: "abort_and_restore_queue" => Restored<'a>,
-    State: "get_state" => State<'a>,
+    State: "get_state" => Box<State<'a>>,
     FastMode: "set_fast_mode" => FastMode<'a>,
     Enabled: "set_slow_mode" | "set_ask_dialog" => Enabled<'a>,
     Goal: "goal" => GoalResult<'a>,

@@ -3,6 +3,7 @@
 //! Times are milliseconds since 1970. A message that grows is repeated whole in each update, so readers take its text
 //! from the deltas and from `message_end`.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::Any;
@@ -35,7 +36,7 @@ objects! { without ["role"];
         api "api": Option<Str<'a>>,
         provider "provider": Option<Str<'a>>,
         model "model": Option<Str<'a>>,
-        usage "usage": Option<Usage<'a>>,
+        usage "usage": Option<Box<Usage<'a>>>,
         stop_reason "stopReason": Option<StopReason<'a>>,
         timestamp "timestamp": Option<Num<'a>>,
         response_id "responseId": Option<Str<'a>>,
