@@ -1,0 +1,64 @@
+/** The agents that are checked: the real omp, as the control, and Turnwire speaking its protocol. */
+
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Call, MODEL } from "./provider.ts";
+import type { Stage } from "./scene.ts";
+
+/** What a scene needs of an agent. */
+export interface Needs {
+	/** Which tools the model gets. */
+	tools?: "none" | "shell" | "read";
+	/** Whether calls are asked about; otherwise all are allowed. */
+	ask?: boolean;
+}
+
+export interface Agent {
+	name: string;
+	/** What to start; the host's own arguments (`--mode rpc …`) come behind it. */
+	command: string[];
+	/** What comes behind those. */
+	args(stage: Stage, needs: Needs): string[];
+	/** Puts down what the agent reads at its start. */
+	prepare(stage: Stage): void;
+	/** A call of its tool that runs a command. */
+	shell(command: string): Call;
+	/** A call of its tool that reads a file or an address. */
+	read(path: string): Call;
+}
+
+const here = import.meta.dir;
+const PROVIDER = "interop";
+
+/** The program of the package, run with the bun that is installed beside it. */
+export const omp: Agent = {
+	name: "omp",
+	command: [process.execPath, join(here, "node_modules/@oh-my-pi/pi-coding-agent/dist/cli.js")],
+	args(_stage, { tools = "none", ask = false }) {
+		const enabled = { none: ["--no-tools"], shell: ["--tools", "bash"], read: ["--tools", "read"] }[tools];
+		return [
+			...["--model", `${PROVIDER}/${MODEL}`, "--no-session", "--no-title"],
+			...["--system-prompt", "You are under test.", "--no-skills", "--no-rules", "--no-extensions", "--no-lsp"],
+			...enabled,
+			...(ask ? ["--approval-mode", "always-ask"] : ["--auto-approve"]),
+		];
+	},
+	prepare(stage) {
+		const folder = join(stage.home, ".omp/agent");
+		mkdirSync(folder, { recursive: true });
+		const models = {
+			providers: {
+				[PROVIDER]: {
+					baseUrl: stage.provider.url,
+					api: "openai-completions",
+					apiKey: "none",
+					models: [{ id: MODEL, name: "Scripted", contextWindow: 1_000_000, maxTokens: 100_000 }],
+				},
+			},
+		};
+		// JSON is YAML.
+		writeFileSync(join(folder, "models.yml"), JSON.stringify(models));
+	},
+	shell: command => ({ name: "bash", arguments: { command } }),
+	read: path => ({ name: "read", arguments: { path } }),
+};
