@@ -15,10 +15,8 @@ export interface Needs {
 
 export interface Agent {
 	name: string;
-	/** What to start; the host's own arguments (`--mode rpc …`) come behind it. */
-	command: string[];
-	/** What comes behind those. */
-	args(stage: Stage, needs: Needs): string[];
+	/** What to start, with the host's own arguments (`--mode rpc …`) and what the scene needs. */
+	command(stage: Stage, host: string[], needs: Needs): string[];
 	/** Puts down what the agent reads at its start. */
 	prepare(stage: Stage): void;
 	/** A call of its tool that runs a command. */
@@ -30,13 +28,14 @@ export interface Agent {
 const here = import.meta.dir;
 const PROVIDER = "interop";
 
-/** The program of the package, run with the bun that is installed beside it. */
+/** The program of the package. */
 export const omp: Agent = {
 	name: "omp",
-	command: [process.execPath, join(here, "node_modules/@oh-my-pi/pi-coding-agent/dist/cli.js")],
-	args(_stage, { tools = "none", ask = false }) {
+	command(_stage, host, { tools = "none", ask = false }) {
 		const enabled = { none: ["--no-tools"], shell: ["--tools", "bash"], read: ["--tools", "read"] }[tools];
 		return [
+			// The bun that is installed beside the package runs this program too.
+			...[process.execPath, join(here, "node_modules/@oh-my-pi/pi-coding-agent/dist/cli.js"), ...host],
 			...["--model", `${PROVIDER}/${MODEL}`, "--no-session", "--no-title"],
 			...["--system-prompt", "You are under test.", "--no-skills", "--no-rules", "--no-extensions", "--no-lsp"],
 			...enabled,
@@ -62,3 +61,18 @@ export const omp: Agent = {
 	shell: command => ({ name: "bash", arguments: { command } }),
 	read: path => ({ name: "read", arguments: { path } }),
 };
+
+/** Turnwire as the agent, at this path, with the provider of the scene as its model. */
+export function turnwire(path: string): Agent {
+	return {
+		name: "turnwire",
+		command: (stage, host, { ask = false }) => [
+			...[path, "omp", ...host, "--no-session"],
+			...["--api", "openai", "--base-url", stage.provider.url, "--model", MODEL, "--trust-project"],
+			...["--approval", ask ? "ask" : "auto"],
+		],
+		prepare: () => {},
+		shell: command => ({ name: "bash", arguments: { command } }),
+		read: path => ({ name: "read_file", arguments: { path } }),
+	};
+}

@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import type { RpcClient } from "@oh-my-pi/pi-coding-agent/modes/rpc/rpc-client";
 import type { Agent } from "./agents.ts";
 import { deltas, type Frame, order, Recorder, start, textOf, Wire } from "./client.ts";
+import { pieces, prose } from "./prose.ts";
 import { call, MODEL, refuse, say, sayHeld, think } from "./provider.ts";
 import type { Scene, Stage } from "./scene.ts";
 
@@ -278,7 +279,7 @@ export function clientScenes(agent: Agent): Scene[] {
 				const messages = (await client.getMessages()) as Frame[];
 				assert.ok(textOf(messages.at(-1)!) === long, "so is the history");
 			},
-			90,
+			180,
 		),
 
 		scene("a command of the host's", async stage => {
@@ -477,29 +478,4 @@ function ticketTool(execute: Execute) {
 		loadMode: "essential" as const,
 		execute,
 	};
-}
-
-/** Text of about this many UTF-8 bytes that doesn't repeat, with characters of two and four bytes. */
-function prose(bytes: number): string {
-	const words: string[] = [];
-	let seed = 7;
-	for (let size = 0; size < bytes; ) {
-		seed = (Math.imul(seed, 1_103_515_245) + 12_345) & 0x7fff_ffff;
-		const word = `${seed.toString(36)}${["", "é", "\u{1F680}"][seed % 3]} `;
-		words.push(word);
-		size += Buffer.byteLength(word);
-	}
-	return words.join("").trimEnd();
-}
-
-/** The text in pieces of at most this many UTF-16 units, never inside a character. */
-function pieces(text: string, units: number): string[] {
-	const found: string[] = [];
-	for (let from = 0; from < text.length; ) {
-		let to = Math.min(text.length, from + units);
-		if (to < text.length && /[\uD800-\uDBFF]/.test(text[to - 1]!)) to--;
-		found.push(text.slice(from, to));
-		from = to;
-	}
-	return found;
 }

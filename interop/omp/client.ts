@@ -17,12 +17,11 @@ export async function start(stage: Stage, agent: Agent, options: ClientOptions =
 	const { wire, customTools, ...needs } = options;
 	agent.prepare(stage);
 	const client = new RpcClient({
-		command: agent.command,
-		args: agent.args(stage, needs),
+		command: host => agent.command(stage, host, needs),
 		cwd: stage.project,
 		env: stage.env,
 		customTools,
-		...(wire && { spawn: args => wire.spawn(stage, [...agent.command, ...args]) }),
+		...(wire && { spawn: host => wire.spawn(stage, agent.command(stage, host, needs)) }),
 	});
 	stage.onClose(() => client.stop());
 	await stage.until("the client's start", client.start());

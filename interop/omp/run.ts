@@ -1,30 +1,45 @@
 /**
- * Plays the scenes: `bun run.ts client omp` is the package's client with the real omp.
- * A name behind it picks the scenes whose names contain it.
+ * Plays the scenes, one line each.
+ *
+ *     bun run.ts client omp              the package's client, with the real omp: do the scenes ask too much?
+ *     bun run.ts client turnwire PATH    the package's client, with the turnwire at PATH as the agent
+ *     bun run.ts drive PATH              the turnwire at PATH as the host, with the real omp
+ *
+ * `--scene TEXT` picks the scenes whose names contain it.
  */
 
-import { omp } from "./agents.ts";
+import { parseArgs } from "node:util";
+import { omp, turnwire } from "./agents.ts";
 import { clientScenes } from "./client-scenes.ts";
+import { driveScenes } from "./drive-scenes.ts";
 import { run, type Scene } from "./scene.ts";
 
-const USAGE = "usage: bun run.ts client omp [SCENE]";
+interface Group {
+	name: string;
+	scenes: Scene[];
+}
 
-const [part, whose, only = ""] = process.argv.slice(2);
-const group = pick(part, whose);
+const USAGE = "usage: bun run.ts client omp | client turnwire PATH | drive PATH [--scene TEXT]";
+
+function pick([part, ...rest]: string[]): Group | undefined {
+	const [whose, path] = part === "drive" ? ["turnwire", rest[0]] : rest;
+	if (part === "client" && whose === "omp") return { name: "omp's client, omp", scenes: clientScenes(omp) };
+	if (whose !== "turnwire" || !path) return undefined;
+	if (part === "client") return { name: "omp's client, turnwire", scenes: clientScenes(turnwire(path)) };
+	return { name: "turnwire drive, omp", scenes: driveScenes(path) };
+}
+
+const { positionals, values } = parseArgs({ allowPositionals: true, options: { scene: { type: "string", default: "" } } });
+const group = pick(positionals);
 if (!group) {
 	console.error(USAGE);
 	process.exit(2);
 }
 let failed = 0;
 let played = 0;
-for (const scene of group.scenes.filter(({ name }) => name.includes(only))) {
+for (const scene of group.scenes.filter(({ name }) => name.includes(values.scene))) {
 	played++;
 	if (!(await run(group.name, scene))) failed++;
 }
 console.log(failed === 0 ? `ok    ${played} scenes of ${group.name}` : `FAIL  ${failed} of ${played} scenes of ${group.name}`);
 process.exit(failed === 0 && played > 0 ? 0 : 1);
-
-function pick(part?: string, whose?: string): { name: string; scenes: Scene[] } | undefined {
-	if (part === "client" && whose === "omp") return { name: "omp's client with omp", scenes: clientScenes(omp) };
-	return undefined;
-}

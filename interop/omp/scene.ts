@@ -97,7 +97,7 @@ export interface Scene {
 	play: (stage: Stage) => Promise<void>;
 }
 
-const LIMIT = 60;
+const LIMIT = 120;
 /** An agent that was told to leave has this long until what is left of it counts against the scene. */
 const LEAVING = 3_000;
 

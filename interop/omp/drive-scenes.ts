@@ -1,0 +1,178 @@
+/** What a user of `turnwire drive omp` sees of the real omp. */
+
+import assert from "node:assert/strict";
+import { type Needs, omp } from "./agents.ts";
+import { Drive, type Line } from "./drive.ts";
+import { pieces, prose } from "./prose.ts";
+import { call, refuse, say, sayHeld, think } from "./provider.ts";
+import type { Scene, Stage } from "./scene.ts";
+
+export function driveScenes(turnwire: string): Scene[] {
+	const scene = (name: string, play: Scene["play"], limit?: number): Scene => ({ name, play, limit });
+
+	/** Starts `drive` over omp. */
+	const begin = (stage: Stage, prompts: string[], needs: Needs = {}, mode = "rpc"): Drive => {
+		omp.prepare(stage);
+		return new Drive(stage, turnwire, "omp", prompts, omp.command(stage, ["--mode", mode], needs));
+	};
+
+	/** Drives omp to its end, which is a good one, and finds nothing to complain about on the way. */
+	const whole = async (stage: Stage, prompts: string[], needs: Needs = {}, mode = "rpc"): Promise<Drive> => {
+		const drive = begin(stage, prompts, needs, mode);
+		const code = await stage.until("the end of drive", drive.end());
+		assert.equal(code, 0, `drive ended with ${code}: ${drive.stderr}`);
+		assert.deepEqual(drive.all("finding"), [], "omp keeps its contract");
+		return drive;
+	};
+
+	return [
+		scene("a prompt", async stage => {
+			stage.provider.script(say("Hello ", "from ", "the model."));
+			const drive = await whole(stage, ["Greet me."]);
+			assert.match(stage.provider.requests[0]!.messages.at(-1)!.content, /Greet me\./);
+			const [opened] = drive.all("opened");
+			assert.match(opened!.session, /^[0-9a-f-]{36}$/);
+			assert.deepEqual(
+				drive.order("opened", "turn_started", "prompt_applied", "message_ended", "turn_ended", "prompt_ended", "exit"),
+				["opened", "turn_started", "prompt_applied", "message_ended", "turn_ended", "prompt_ended", "exit"],
+			);
+			const [message] = drive.all("message_ended");
+			assert.deepEqual([message!.text, message!.stop, message!.kept], ["Hello from the model.", "end", true]);
+			assert.equal(drive.text(message!.message), "Hello from the model.");
+			assert.equal(drive.all("request_ended")[0]!.usage.output, 7);
+			assert.equal(drive.all("prompt_ended")[0]!.end, "finished");
+			assert.deepEqual(exit(drive), { code: 0, unfinished: false, killed: false });
+		}),
+
+		scene("two prompts in one session", async stage => {
+			stage.provider.script(say("One."), say("Two."));
+			const drive = await whole(stage, ["First.", "Second."]);
+			assert.deepEqual(answers(drive), ["One.", "Two."]);
+			assert.equal(drive.all("turn_ended").length, 2);
+			const said = stage.provider.requests[1]!.messages.filter(({ role }) => role !== "system" && role !== "developer");
+			assert.deepEqual(
+				said.map(({ role }) => role),
+				["user", "assistant", "user"],
+			);
+		}),
+
+		scene("thinking", async stage => {
+			stage.provider.script(think("Let me see.", "It is ", "42."));
+			const drive = await whole(stage, ["What is it?"]);
+			const kinds = drive.all("delta").map(({ kind }) => kind);
+			assert.ok(kinds.indexOf("thinking") >= 0 && kinds.indexOf("thinking") < kinds.indexOf("text"));
+			assert.deepEqual(answers(drive), ["It is 42."]);
+		}),
+
+		scene("a tool", async stage => {
+			stage.provider.script(call("I look.", omp.shell("echo out-of-the-tool")), say("Seen."));
+			const drive = await whole(stage, ["Run it."], { tools: "shell" });
+			const [begun] = drive.all("tool_started");
+			const [ended] = drive.all("tool_ended");
+			assert.equal(begun!.name, "bash");
+			assert.equal(begun!.input.command, "echo out-of-the-tool");
+			assert.deepEqual([ended!.call, ended!.ok], [begun!.call, true]);
+			assert.match(ended!.text, /out-of-the-tool/);
+			assert.deepEqual(answers(drive), ["I look.", "Seen."]);
+			assert.equal(drive.all("step_started").length, 2);
+			assert.equal(drive.all("turn_ended").length, 1);
+		}),
+
+		scene("two tools at once, and one that fails", async stage => {
+			stage.provider.script(call("", omp.shell("echo one"), omp.shell("echo two; exit 3")), say("Seen."));
+			const drive = await whole(stage, ["Run them."], { tools: "shell" });
+			const ended = drive.all("tool_ended").sort((a, b) => a.call - b.call);
+			assert.deepEqual(
+				ended.map(({ ok }) => ok),
+				[true, false],
+			);
+			assert.match(ended[0]!.text, /one/);
+			assert.match(ended[1]!.text, /two/);
+		}),
+
+		scene("an approval that nobody can give", async stage => {
+			stage.provider.script(call("", omp.shell("echo never-run")), say("Then not."));
+			const drive = await whole(stage, ["Run it."], { tools: "shell", ask: true }, "rpc-ui");
+			const [asked] = drive.all("asked");
+			assert.equal(asked!.tool, "bash");
+			assert.equal(drive.all("ask_closed")[0]!.ask, asked!.ask);
+			const [ended] = drive.all("tool_ended");
+			assert.equal(ended!.ok, false);
+			assert.doesNotMatch(ended!.text, /^never-run/);
+			assert.deepEqual(answers(drive).at(-1), "Then not.");
+		}),
+
+		scene(
+			"messages beyond the frame limit",
+			async stage => {
+				const long = prose(1_300_000);
+				stage.provider.script(say(...pieces(long, 262_144)));
+				const drive = await whole(stage, ["Tell me everything."]);
+				const [message] = drive.all("message_ended");
+				assert.ok(message!.text === long, "the message is the whole text");
+				assert.ok(drive.text(message!.message) === long, "so are the deltas");
+			},
+			180,
+		),
+
+		scene("a provider that refuses", async stage => {
+			stage.provider.script(refuse(400, "the scripted refusal"));
+			const drive = begin(stage, ["Try."]);
+			assert.equal(await stage.until("the end of drive", drive.end()), 1);
+			assert.deepEqual(drive.all("finding"), []);
+			const [ended] = drive.all("prompt_ended");
+			assert.equal(ended!.end, "failed");
+			assert.match(ended!.text, /the scripted refusal/);
+		}),
+
+		scene("Ctrl-C in the middle of an answer", async stage => {
+			const never = new Promise<void>(() => {});
+			stage.provider.script(sayHeld("Half ", never, "never said"));
+			const drive = begin(stage, ["Talk.", "Never sent."]);
+			await stage.until(
+				"the first text",
+				drive.first(line => line.event === "delta" && line.kind === "text"),
+			);
+			drive.interrupt();
+			await stage.until("the end of drive", drive.end());
+			await stage.until("the model's request to be dropped", stage.provider.requests[0]!.gone);
+			assert.equal(drive.all("prompt_ended")[0]!.end, "cancelled");
+			assert.equal(drive.all("message_ended").at(-1)!.text, "Half ");
+			assert.equal(drive.all("exit")[0]!.killed, false, "omp left by itself");
+			assert.equal(stage.provider.requests.length, 1);
+		}),
+
+		scene("Ctrl-C during a tool", async stage => {
+			stage.provider.script(call("", omp.shell("echo begun; sleep 300")));
+			const drive = begin(stage, ["Run it."], { tools: "shell" });
+			await stage.until(
+				"the tool's start",
+				drive.first(line => line.event === "tool_started"),
+			);
+			drive.interrupt();
+			await stage.until("the end of drive", drive.end());
+			assert.equal(drive.all("tool_ended")[0]!.ok, false);
+			assert.equal(drive.all("prompt_ended")[0]!.end, "cancelled");
+			assert.equal(drive.all("exit")[0]!.killed, false, "omp left by itself");
+		}),
+
+		scene("an agent that doesn't start", async stage => {
+			omp.prepare(stage);
+			const agent = omp.command(stage, ["--mode", "rpc"], {}).concat("--model", "nobody/nothing");
+			const drive = new Drive(stage, turnwire, "omp", ["Hello?"], agent);
+			assert.equal(await stage.until("the end of drive", drive.end()), 1);
+			assert.equal(drive.all("exit")[0]!.unfinished, true);
+			assert.match(drive.stderr, /nobody\/nothing/);
+		}),
+	];
+}
+
+/** What the model said, message by message. */
+const answers = (drive: Drive): string[] => drive.all("message_ended").map(({ text }) => text);
+
+function exit(drive: Drive): Partial<Line> {
+	const line = drive.lines.at(-1)!;
+	assert.equal(line.event, "exit");
+	const { code, unfinished, killed } = line;
+	return { code, unfinished, killed };
+}
