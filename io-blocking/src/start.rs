@@ -4,9 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use turnwire::vocab::{CallId, HookId, RequestId, ToolUpdate};
+use turnwire::vocab::{HookId, RequestId, ToolUpdate};
 use turnwire_io::Part;
-use turnwire_io::engine::{BULK, Job, Report, Reporter, Start, Stopper, crashed, failed};
+use turnwire_io::engine::{BULK, Caller, Job, Report, Reporter, Start, Stopper, crashed, failed};
 use turnwire_io::hooks::HookJob;
 use turnwire_io::tools::ToolJob;
 
@@ -75,24 +75,24 @@ impl Starter {
         Box::new(move || cancel.cancel())
     }
 
-    fn tool(&self, call: CallId, job: ToolJob) -> Stopper {
+    fn tool(&self, caller: Caller, job: ToolJob) -> Stopper {
         let cancel = CancelToken::new();
         let (token, report, bulk) = (cancel.clone(), self.report.clone(), self.bulk.clone());
         let started = self.live.spawn("turnwire-tool", &cancel, move || {
             let updates = |update: ToolUpdate| {
                 // Progress is a preview of the outcome: while the host is stalled it is left out.
                 if !matches!(update, ToolUpdate::Progress(_)) || bulk.try_take() {
-                    report(Report::Tool(call, update));
+                    report(Report::Tool(caller, update));
                 }
             };
             let run = || crate::tools::carry_out(&job, &token, updates);
             let done = catch_unwind(AssertUnwindSafe(run))
                 .unwrap_or_else(|panic| failed(&crashed("the tool", &*panic)));
-            report(Report::Tool(call, done));
+            report(Report::Tool(caller, done));
         });
         if let Err(error) = started {
             let done = failed(&format!("no thread for the call: {error}"));
-            (self.report)(Report::Tool(call, done));
+            (self.report)(Report::Tool(caller, done));
         }
         Box::new(move || cancel.cancel())
     }
@@ -136,7 +136,7 @@ impl Start for Starter {
             Job::Script { request, reply } => self.model(request, move |cancel, give| {
                 crate::model::play(reply, cancel, give);
             }),
-            Job::Tool { call, job } => self.tool(call, job),
+            Job::Tool { caller, job } => self.tool(caller, job),
             Job::Hook { hook, job } => self.hook(hook, job),
         }
     }

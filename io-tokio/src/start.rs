@@ -6,9 +6,9 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio::sync::Semaphore;
-use turnwire::vocab::{CallId, HookId, RequestId, ToolUpdate};
+use turnwire::vocab::{HookId, RequestId, ToolUpdate};
 use turnwire_io::Part;
-use turnwire_io::engine::{BULK, Job, Report, Reporter, Start, Stopper, crashed, failed};
+use turnwire_io::engine::{BULK, Caller, Job, Report, Reporter, Start, Stopper, crashed, failed};
 use turnwire_io::hooks::HookJob;
 use turnwire_io::tools::ToolJob;
 
@@ -67,7 +67,7 @@ impl Starter {
         Box::new(move || task.abort())
     }
 
-    fn tool(&self, call: CallId, job: ToolJob) -> Stopper {
+    fn tool(&self, caller: Caller, job: ToolJob) -> Stopper {
         let cancel = CancelToken::new();
         let (token, report, bulk) = (cancel.clone(), self.report.clone(), self.bulk.clone());
         tokio::spawn(async move {
@@ -79,13 +79,13 @@ impl Starter {
                     };
                     permit.forget();
                 }
-                report(Report::Tool(call, update));
+                report(Report::Tool(caller, update));
             };
             let run = AssertUnwindSafe(crate::tools::carry_out(job, token, updates)).catch_unwind();
             let done = run
                 .await
                 .unwrap_or_else(|panic| failed(&crashed("the tool", &*panic)));
-            report(Report::Tool(call, done));
+            report(Report::Tool(caller, done));
         });
         Box::new(move || cancel.cancel())
     }
@@ -129,7 +129,7 @@ impl Start for Starter {
                 let sink = self.sink(request);
                 self.model(request, crate::model::play(reply, sink))
             }
-            Job::Tool { call, job } => self.tool(call, job),
+            Job::Tool { caller, job } => self.tool(caller, job),
             Job::Hook { hook, job } => self.hook(hook, job),
         }
     }

@@ -28,6 +28,17 @@ pub async fn run(
     carry_out(tools.prepare(name, input), cancel, updates).await
 }
 
+/// Runs a command of the person's own and gives its end, always [`ToolUpdate::Done`]: see
+/// [`Toolbox::prepare_shell`]. All else is as with [`run`].
+pub async fn shell(
+    tools: &Toolbox,
+    line: &str,
+    cancel: CancelToken,
+    updates: impl FnMut(ToolUpdate) + Send,
+) -> ToolUpdate {
+    carry_out(tools.prepare_shell(line), cancel, updates).await
+}
+
 /// Carries out a call that is ready; see [`run`].
 pub(crate) async fn carry_out(
     job: ToolJob,

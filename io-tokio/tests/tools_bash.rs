@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tools_support::{bash, call, call_until, config, toolbox};
 use turnwire::vocab::{ToolOutcome, ToolUpdate};
-use turnwire_tokio::tools::{CancelToken, Toolbox, run};
+use turnwire_tokio::tools::{CancelToken, Toolbox, run, shell};
 
 fn project() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder")
@@ -387,4 +387,79 @@ async fn a_vanished_project_is_a_failed_call() {
             ..
         }
     ));
+}
+
+/// A command of the person's own: its outcome, what it wrote, its exit code, and whether something was left out.
+async fn of_person(
+    tools: &Toolbox,
+    line: &str,
+    cancel: CancelToken,
+) -> (ToolOutcome, String, Option<i32>, bool) {
+    match shell(tools, line, cancel, |_| {}).await {
+        ToolUpdate::Done {
+            outcome,
+            content,
+            show,
+        } => {
+            let text = content.iter().filter_map(|block| block.text()).collect();
+            let show = show.unwrap_or_default();
+            (outcome, text, show.exit_code(), show.truncated)
+        }
+        other => panic!("an end expected: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_person_s_own_command_gives_what_it_wrote_and_nothing_else() {
+    let dir = project();
+    let mut config = config(dir.path());
+    // Nobody but the person ends it.
+    config.default_timeout = Duration::from_millis(1);
+    config.output_limit = 10;
+    let tools = Toolbox::new(config).expect("tools");
+    let run = |line: &'static str| of_person(&tools, line, CancelToken::new());
+    let cases = [
+        (
+            "echo out; sleep 0.1; echo err >&2",
+            ToolOutcome::Ok,
+            "out\nerr\n",
+            0,
+        ),
+        ("sleep 0.1; exit 3", ToolOutcome::Failed, "", 3),
+        ("", ToolOutcome::Ok, "", 0),
+    ];
+    for (line, outcome, text, code) in cases {
+        assert_eq!(
+            run(line).await,
+            (outcome, text.into(), Some(code), false),
+            "{line}"
+        );
+    }
+    let (outcome, text, code, cut) = run("echo 0123456789abcdef").await;
+    assert_eq!((outcome, code, cut), (ToolOutcome::Ok, Some(0), true));
+    assert!(
+        text.starts_with("01234") && text.ends_with("cdef\n"),
+        "{text}"
+    );
+    let (outcome, text, code, _) = run("a\0b").await;
+    assert_eq!((outcome, code), (ToolOutcome::Invalid, None));
+    assert!(text.contains("NUL"), "{text}");
+}
+
+#[tokio::test]
+async fn a_person_s_own_command_that_is_cancelled_keeps_its_output() {
+    let dir = project();
+    let tools = toolbox(dir.path());
+    let cancel = CancelToken::new();
+    let stop = cancel.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        stop.cancel();
+    });
+    let line = "echo begun; sleep 30";
+    let (outcome, text, _, _) = of_person(&tools, line, cancel).await;
+    assert_eq!(
+        (outcome, text.as_str()),
+        (ToolOutcome::Cancelled, "begun\n")
+    );
 }

@@ -100,11 +100,15 @@ impl Session {
         show: Option<Box<Show>>,
     ) {
         let cut = keep_within(&mut content, self.output_limits());
+        let cancelled = *outcome == ToolOutcome::Cancelled;
+        let timed_out = *outcome == ToolOutcome::TimedOut;
+        // The code of a command that was killed says nothing.
+        let exit = show.as_ref().filter(|_| !cancelled && !timed_out);
         let ended = Ended {
             output: args::text_of(&content),
-            exit: show.as_ref().and_then(|show| show.exit_code()),
-            cancelled: *outcome == ToolOutcome::Cancelled,
-            timed_out: *outcome == ToolOutcome::TimedOut,
+            exit: exit.and_then(|show| show.exit_code()),
+            cancelled,
+            timed_out,
             truncated: cut || show.as_ref().is_some_and(|show| show.truncated),
             show,
         };

@@ -9,12 +9,12 @@ use std::sync::mpsc;
 use turnwire::model::script::ScriptReply;
 use turnwire::model::{Api, ReplyDecoder, ReplyLimits, encode_request};
 use turnwire::vocab::{
-    Agent, Block, CallId, CommandId, Effect, EffectBody, Failure, FailureKind, HookId, Input,
-    ModelChunk, RequestId, RunId, Text, ToolOutcome, ToolUpdate, WriteId,
+    Agent, Block, CommandId, Effect, EffectBody, Failure, FailureKind, HookId, Input, ModelChunk,
+    RequestId, RunId, Text, ToolOutcome, ToolUpdate, WriteId,
 };
 
 use super::reload::asked;
-use super::{Report, Reporter, Start, Stopper};
+use super::{Caller, Report, Reporter, Start, Stopper};
 use crate::hooks::{HookJob, Hooks};
 use crate::model::{Backend, HttpProvider};
 use crate::tools::{ToolJob, Toolbox};
@@ -39,10 +39,10 @@ pub enum Job {
         /// The reply with its pauses.
         reply: ScriptReply,
     },
-    /// A tool call. What it says and its end are reported as [`Report::Tool`].
+    /// Work for the tools. What it says and its end are reported as [`Report::Tool`].
     Tool {
-        /// Which call.
-        call: CallId,
+        /// For whom.
+        caller: Caller,
         /// What to do.
         job: ToolJob,
     },
@@ -71,7 +71,7 @@ enum Work {
         reply: ScriptReply,
     },
     Tool {
-        call: CallId,
+        caller: Caller,
         job: ToolJob,
     },
     Hook {
@@ -102,7 +102,7 @@ pub(super) struct Effects {
     ready: VecDeque<Input<'static>>,
     models: BTreeMap<RequestId, LiveModel>,
     /// Running tools; without a stopper they are being stopped.
-    tools: BTreeMap<CallId, Option<Stopper>>,
+    tools: BTreeMap<Caller, Option<Stopper>>,
     /// Running hooks, likewise.
     hooks: BTreeMap<HookId, Option<Stopper>>,
     storage: Option<mpsc::Sender<StorageJob>>,
@@ -167,8 +167,12 @@ impl Effects {
                 }
             }
             (Effect::RunTool { call }, Some(EffectBody::Tool { name, input, .. })) => Work::Tool {
-                call: *call,
+                caller: Caller::Model(*call),
                 job: self.world.toolbox.prepare(name, &input.0),
+            },
+            (Effect::RunShell(command), Some(EffectBody::Shell { command: line })) => Work::Tool {
+                caller: Caller::Person(*command),
+                job: self.world.toolbox.prepare_shell(line),
             },
             (
                 Effect::RunHook { hook },
@@ -195,7 +199,8 @@ impl Effects {
     fn act(&mut self, effect: Effect) {
         match effect {
             Effect::StopModel(request) => self.stop_model(request),
-            Effect::StopTool(call) => self.stop_tool(call),
+            Effect::StopTool(call) => self.stop_tool(Caller::Model(call)),
+            Effect::StopShell(command) => self.stop_tool(Caller::Person(command)),
             Effect::Reload(command) => self.reload(command),
             Effect::StopHook(hook) => self.stop_hook(hook),
             Effect::RunHook { hook } => self.hook_over(hook, "the hook had no body"),
@@ -220,7 +225,7 @@ impl Effects {
             Effect::RunShell(command) => {
                 self.ready.push_back(Input::Shell {
                     command,
-                    outcome: failed("this driver runs no shells"),
+                    outcome: failed("the command had no body"),
                 });
             }
             Effect::OpenSession(command) => {
@@ -228,7 +233,7 @@ impl Effects {
                 self.ready.push_back(Input::Opened { command, info });
             }
             // Tools finish by themselves, and what is named last belongs to effects that failed above.
-            Effect::DetachTool(_) | Effect::StopShell(_) | Effect::StopRun(_) => {}
+            Effect::DetachTool(_) | Effect::StopRun(_) => {}
             other @ (Effect::Restore(_)
             | Effect::Allow { .. }
             | Effect::StartRun { .. }
@@ -255,15 +260,15 @@ impl Effects {
         }
     }
 
-    fn stop_tool(&mut self, call: CallId) {
-        if self.unqueue(|w| matches!(w, Work::Tool { call: c, .. } if *c == call)) {
+    fn stop_tool(&mut self, caller: Caller) {
+        if self.unqueue(|w| matches!(w, Work::Tool { caller: c, .. } if *c == caller)) {
             let update = ToolUpdate::Done {
                 outcome: ToolOutcome::Cancelled,
                 content: Vec::new(),
                 show: None,
             };
-            self.ready.push_back(Input::Tool { call, update });
-        } else if let Some(stop) = self.tools.get_mut(&call).and_then(Option::take) {
+            self.ready.push_back(caller.news(update));
+        } else if let Some(stop) = self.tools.get_mut(&caller).and_then(Option::take) {
             stop();
         }
     }
@@ -318,9 +323,9 @@ impl Effects {
                 let stop = start.start(Job::Script { request, reply });
                 self.await_reply(request, decoder, stop);
             }
-            Work::Tool { call, job } => {
-                let stop = start.start(Job::Tool { call, job });
-                self.tools.insert(call, Some(stop));
+            Work::Tool { caller, job } => {
+                let stop = start.start(Job::Tool { caller, job });
+                self.tools.insert(caller, Some(stop));
             }
             Work::Hook { hook, job } => {
                 let stop = start.start(Job::Hook { hook, job });
@@ -429,12 +434,12 @@ impl Effects {
     }
 
     /// Keeps the books for what a tool says, before it is handed over.
-    pub(super) fn note(&mut self, call: CallId, update: &ToolUpdate) {
+    pub(super) fn note(&mut self, caller: Caller, update: &ToolUpdate) {
         if matches!(update, ToolUpdate::Progress(_)) {
             self.owed += 1;
         }
         if matches!(update, ToolUpdate::Done { .. }) {
-            self.tools.remove(&call);
+            self.tools.remove(&caller);
         }
     }
 
@@ -461,7 +466,7 @@ impl Effects {
     /// Keeps the books for what comes after [`stop_all`](Effects::stop_all).
     pub(super) fn take_last(&mut self, report: &Report) {
         match report {
-            Report::Tool(call, update) => self.note(*call, update),
+            Report::Tool(caller, update) => self.note(*caller, update),
             Report::Hook(hook, _) => self.hook_ended(*hook),
             Report::Model(..) | Report::Stored(..) | Report::Reloaded(..) => {}
         }

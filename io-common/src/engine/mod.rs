@@ -41,13 +41,35 @@ const UNREAD_LINES: u64 = 1024 * 1024;
 /// How many pieces of bulk (bodies, progress) may lie between the running effects and the loop.
 pub const BULK: usize = 4;
 
+/// For whom the tools work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Caller {
+    /// A call of the model.
+    Model(CallId),
+    /// A command of the person's own.
+    Person(CommandId),
+}
+
+impl Caller {
+    /// News of the work, for the agent.
+    pub(super) fn news(self, update: ToolUpdate) -> Input<'static> {
+        match self {
+            Caller::Model(call) => Input::Tool { call, update },
+            Caller::Person(command) => Input::Shell {
+                command,
+                outcome: update,
+            },
+        }
+    }
+}
+
 /// What a running effect tells the loop.
 #[derive(Debug)]
 pub enum Report {
     /// The next part of a model's reply. It is bulk: it takes one of the [`BULK`] permits.
     Model(RequestId, Part),
     /// What a tool says. Its progress is bulk, its end isn't.
-    Tool(CallId, ToolUpdate),
+    Tool(Caller, ToolUpdate),
     /// A hook is over.
     Hook(HookId, Result<HookReply, Text>),
     /// A write is over.
@@ -367,9 +389,9 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
                 self.effects.return_decoder(request, decoder, settled);
                 outcome
             }
-            Report::Tool(call, update) => {
-                self.effects.note(call, &update);
-                give(&mut self.agent, Input::Tool { call, update }, now)?;
+            Report::Tool(caller, update) => {
+                self.effects.note(caller, &update);
+                give(&mut self.agent, caller.news(update), now)?;
                 self.drain()
             }
             Report::Hook(hook, outcome) => {
@@ -391,12 +413,12 @@ fn give<A: Agent>(agent: &mut A, input: Input<'_>, now: Now) -> Result<(), Error
         Input::Call(_) => "giving a command",
         Input::Model { .. } => "giving a model chunk",
         Input::Tool { .. } => "giving a tool's update",
+        Input::Shell { .. } => "giving a command's update",
         Input::Store { .. } => "settling a write",
         Input::Woken => "waking the agent",
         Input::Hook { .. } => "settling a hook",
         Input::Job { .. }
         | Input::Run { .. }
-        | Input::Shell { .. }
         | Input::Opened { .. }
         | Input::Reloaded { .. }
         | Input::Refrozen { .. }

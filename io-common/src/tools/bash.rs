@@ -1,4 +1,5 @@
-//! `bash`: one command in a shell of its own. Here is what is run and what is made of it; the drivers run it.
+//! Commands, each in a shell of its own: the calls of `bash`, and those of the person's own. Here is what is run and what
+//! is made of it; the drivers run it.
 
 use std::io;
 use std::process::{Command, Stdio};
@@ -20,12 +21,13 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(150);
 /// Bytes of text in one progress update; of more, head and tail are shown.
 const PROGRESS_BYTES: usize = 16 * 1024;
 
-/// A call of `bash` that is ready to run.
+/// A command that is ready to run.
 #[derive(Debug)]
 pub struct CommandJob {
     shared: Arc<Shared>,
     line: String,
-    limit: Duration,
+    /// How long it may run; a person's own command: as long as it takes.
+    limit: Option<Duration>,
 }
 
 impl CommandJob {
@@ -41,7 +43,19 @@ impl CommandJob {
         Ok(CommandJob {
             shared: shared.clone(),
             line: args.command,
-            limit: limit.min(config.max_timeout),
+            limit: Some(limit.min(config.max_timeout)),
+        })
+    }
+
+    /// A command of the person's own.
+    pub(super) fn of_person(shared: &Arc<Shared>, line: &str) -> Result<Self, String> {
+        if line.contains('\0') {
+            return Err("the command contains a NUL character".into());
+        }
+        Ok(CommandJob {
+            shared: shared.clone(),
+            line: line.to_owned(),
+            limit: None,
         })
     }
 
@@ -60,25 +74,24 @@ impl CommandJob {
     /// How long it may run, and how it is ended.
     pub fn terms(&self) -> Terms {
         Terms {
-            limit: Some(self.limit),
+            limit: self.limit,
             grace: self.shared.config.grace,
         }
     }
 
     /// What takes its output.
     pub fn capture(&self) -> Capture {
-        Capture::new(self.shared.config.output_limit)
+        Capture::new(self.shared.config.output_limit, self.limit.is_some())
     }
 
     /// The result of a command that has ended, its whole group too.
     pub fn ended(&self, capture: Capture, exit: Exit, stopped: Option<Stopped>) -> Finished {
-        let ended = Ended {
-            exit,
-            stopped,
-            stdout: capture.stdout.kept,
-            stderr: capture.stderr.kept,
-        };
-        ended.describe(self.shared.config.output_limit, self.limit)
+        let ended = Ended { exit, stopped };
+        let output_limit = self.shared.config.output_limit;
+        match capture.kept {
+            Kept::Apart { out, err } => ended.describe(out, err, output_limit, self.limit),
+            Kept::Together(both) => ended.plain(both, output_limit),
+        }
     }
 
     /// The result of a command that could not be run.
@@ -94,37 +107,37 @@ impl CommandJob {
 /// Both streams, bounded, and what of them hasn't been shown as progress.
 #[derive(Debug)]
 pub struct Capture {
-    stdout: Stream,
-    stderr: Stream,
+    kept: Kept,
+    /// Beginnings of characters, of each stream.
+    out: WholeCharacters,
+    err: WholeCharacters,
     news: HeadTail,
     tell_at: Instant,
 }
 
+/// How the streams are kept.
 #[derive(Debug)]
-struct Stream {
-    kept: HeadTail,
-    whole: WholeCharacters,
-}
-
-impl Stream {
-    fn new(limit: usize) -> Self {
-        Self {
-            kept: HeadTail::new(limit),
-            whole: WholeCharacters::default(),
-        }
-    }
-
-    fn push(&mut self, bytes: &[u8], news: &mut HeadTail) {
-        self.kept.push(bytes);
-        self.whole.push(bytes, news);
-    }
+enum Kept {
+    /// Each for itself: a model is told which is which.
+    Apart { out: HeadTail, err: HeadTail },
+    /// As they came, as a person sees them in a terminal.
+    Together(HeadTail),
 }
 
 impl Capture {
-    fn new(limit: usize) -> Self {
+    fn new(limit: usize, apart: bool) -> Self {
+        let kept = if apart {
+            Kept::Apart {
+                out: HeadTail::new(limit),
+                err: HeadTail::new(limit),
+            }
+        } else {
+            Kept::Together(HeadTail::new(limit))
+        };
         Self {
-            stdout: Stream::new(limit),
-            stderr: Stream::new(limit),
+            kept,
+            out: WholeCharacters::default(),
+            err: WholeCharacters::default(),
             news: HeadTail::new(PROGRESS_BYTES),
             tell_at: Instant::now() + PROGRESS_EVERY,
         }
@@ -132,12 +145,20 @@ impl Capture {
 
     /// Takes bytes of the command's stdout.
     pub fn out(&mut self, bytes: &[u8]) {
-        self.stdout.push(bytes, &mut self.news);
+        match &mut self.kept {
+            Kept::Apart { out, .. } => out.push(bytes),
+            Kept::Together(both) => both.push(bytes),
+        }
+        self.out.push(bytes, &mut self.news);
     }
 
     /// Takes bytes of its stderr.
     pub fn err(&mut self, bytes: &[u8]) {
-        self.stderr.push(bytes, &mut self.news);
+        match &mut self.kept {
+            Kept::Apart { err, .. } => err.push(bytes),
+            Kept::Together(both) => both.push(bytes),
+        }
+        self.err.push(bytes, &mut self.news);
     }
 
     /// When there is progress to tell; `None` while there is no news.
@@ -162,33 +183,28 @@ impl Capture {
 struct Ended {
     exit: Exit,
     stopped: Option<Stopped>,
-    stdout: HeadTail,
-    stderr: HeadTail,
 }
 
 impl Ended {
     /// The result for the model: how it ended unless well, stdout, a blank line, `[stderr]`, stderr.
-    fn describe(mut self, limit: usize, allowed: Duration) -> Finished {
-        let (outcome, head) = match (self.stopped, self.exit) {
-            (Some(Stopped::Cancelled), _) => (
-                ToolOutcome::Cancelled,
-                Some("command cancelled by user".into()),
-            ),
-            (Some(Stopped::TimedOut), _) => (
-                ToolOutcome::TimedOut,
-                Some(format!(
-                    "command timed out after {} seconds",
-                    allowed.as_secs_f32()
-                )),
-            ),
-            (None, Exit::Code(0)) => (ToolOutcome::Ok, None),
-            (None, Exit::Code(code)) => (ToolOutcome::Failed, Some(format!("exit code {code}"))),
-            (None, Exit::Signal(signal)) => (
-                ToolOutcome::Failed,
-                Some(format!("ended by signal {signal}")),
-            ),
+    fn describe(
+        &self,
+        out: HeadTail,
+        err: HeadTail,
+        limit: usize,
+        allowed: Option<Duration>,
+    ) -> Finished {
+        let head = match (self.stopped, self.exit) {
+            (Some(Stopped::Cancelled), _) => Some("command cancelled by user".into()),
+            (Some(Stopped::TimedOut), _) => {
+                let seconds = allowed.unwrap_or_default().as_secs_f32();
+                Some(format!("command timed out after {seconds} seconds"))
+            }
+            (None, Exit::Code(0)) => None,
+            (None, Exit::Code(code)) => Some(format!("exit code {code}")),
+            (None, Exit::Signal(signal)) => Some(format!("ended by signal {signal}")),
         };
-        let (out, err) = self.share(limit);
+        let (out, err) = share(out, err, limit);
         let mut text = head.unwrap_or_default();
         let silent = out.text.is_empty() && err.text.is_empty();
         if !silent && !text.is_empty() {
@@ -206,27 +222,48 @@ impl Ended {
             text.push_str("[stderr]\n");
             text.push_str(&err.text);
         }
+        let invalid = out.invalid || err.invalid;
+        self.finished(text, out.left_out + err.left_out > 0, invalid)
+    }
+
+    /// The result for the person who gave the command: what it wrote, and nothing else.
+    fn plain(&self, mut both: HeadTail, limit: usize) -> Finished {
+        let Rendered {
+            text,
+            left_out,
+            invalid,
+        } = both.render(limit);
+        self.finished(text, left_out > 0, invalid)
+    }
+
+    fn finished(&self, text: String, truncated: bool, invalid: bool) -> Finished {
+        let outcome = match (self.stopped, self.exit) {
+            (Some(Stopped::Cancelled), _) => ToolOutcome::Cancelled,
+            (Some(Stopped::TimedOut), _) => ToolOutcome::TimedOut,
+            (None, Exit::Code(0)) => ToolOutcome::Ok,
+            (None, Exit::Code(_) | Exit::Signal(_)) => ToolOutcome::Failed,
+        };
         let mut finished = Finished::new(outcome, text);
-        finished.truncated = out.left_out + err.left_out > 0;
+        finished.truncated = truncated;
         finished.meta.push(match self.exit {
             Exit::Code(code) => ("exit_code", code.to_string()),
             Exit::Signal(signal) => ("signal", signal.to_string()),
         });
-        if out.invalid || err.invalid {
+        if invalid {
             finished.meta.push(("invalid_utf8", "true".into()));
         }
         finished
     }
+}
 
-    /// Divides the limit: half for each stream, and what one doesn't need is the other's.
-    fn share(&mut self, limit: usize) -> (Rendered, Rendered) {
-        let (out, err) = (self.stdout.text_len(), self.stderr.text_len());
-        let for_out = if err < limit / 2 {
-            limit - err
-        } else {
-            limit - limit / 2
-        };
-        let for_err = limit - for_out.min(out);
-        (self.stdout.render(for_out), self.stderr.render(for_err))
-    }
+/// Divides the limit: half for each stream, and what one doesn't need is the other's.
+fn share(mut stdout: HeadTail, mut stderr: HeadTail, limit: usize) -> (Rendered, Rendered) {
+    let (out, err) = (stdout.text_len(), stderr.text_len());
+    let for_out = if err < limit / 2 {
+        limit - err
+    } else {
+        limit - limit / 2
+    };
+    let for_err = limit - for_out.min(out);
+    (stdout.render(for_out), stderr.render(for_err))
 }

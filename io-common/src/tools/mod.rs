@@ -161,6 +161,15 @@ impl Toolbox {
             Err(text) => ToolJob::Over(Finished::new(ToolOutcome::Invalid, text)),
         }
     }
+
+    /// Makes a command of the person's own ready ([`Effect::RunShell`](turnwire::vocab::Effect::RunShell)). It runs as
+    /// a call of `bash` does, as long as it takes; its result is what it wrote to both streams, as it came.
+    pub fn prepare_shell(&self, line: &str) -> ToolJob {
+        match CommandJob::of_person(&self.shared, line) {
+            Ok(job) => ToolJob::Command(job),
+            Err(text) => ToolJob::Over(Finished::new(ToolOutcome::Invalid, text)),
+        }
+    }
 }
 
 /// A call that is ready to be carried out.
