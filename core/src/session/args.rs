@@ -197,6 +197,11 @@ fn cut(text: &str, chars: usize) -> String {
     }
 }
 
+/// The text of an argument.
+pub(super) fn member(input: &RawJson, name: &str) -> Option<Text> {
+    raw(input)?.get(name)?.string().map(Text::from)
+}
+
 /// A question of a route-Choice tool: `title` or `question`; `options` to choose from, else free text.
 pub(super) fn choice(input: &RawJson) -> ChoiceAsk {
     let input = raw(input);

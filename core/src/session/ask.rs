@@ -4,6 +4,7 @@ use super::{
     Session, args,
     hooks::{Owner, Run, Says, Slot},
     tools::{Batch, State},
+    uris,
 };
 use crate::session::config::{Rule, RuleBehaviour};
 use crate::vocab::{
@@ -32,6 +33,8 @@ pub(super) enum AskFor {
     Network(CallId),
     /// A call that the host carries out.
     Tool(CallId),
+    /// A call that reads or writes a URI of the host; whether its content never changes, as the scheme was offered.
+    Uri { call: CallId, immutable: bool },
     /// A call whose result is the host's choice.
     Choice(CallId),
     /// A hook that the host runs.
@@ -42,7 +45,7 @@ impl AskFor {
     fn is_permission(&self) -> bool {
         match self {
             AskFor::Permission(_) | AskFor::Network(_) => true,
-            AskFor::Tool(_) | AskFor::Choice(_) | AskFor::Hook(_) => false,
+            AskFor::Tool(_) | AskFor::Uri { .. } | AskFor::Choice(_) | AskFor::Hook(_) => false,
         }
     }
 }
@@ -101,7 +104,10 @@ impl Session {
                 let (how, settled) = permission_reply(reply);
                 self.network_settled(ask, how, call, settled);
             }
-            AskFor::Tool(call) | AskFor::Choice(call) => self.host_call_replied(ask, call, reply),
+            AskFor::Tool(call) | AskFor::Choice(call) => {
+                self.host_call_replied(ask, call, false, reply)
+            }
+            AskFor::Uri { call, immutable } => self.host_call_replied(ask, call, immutable, reply),
             AskFor::Hook(run) => self.host_hook_replied(ask, run, reply),
         }
     }
@@ -110,49 +116,18 @@ impl Session {
         let Some(open) = self.asks.get(&ask) else {
             return Err(self.unknown_ask(ask));
         };
-        let fits = match (&open.what, reply) {
-            (_, Err(_)) => true,
-            (AskFor::Permission(_) | AskFor::Network(_), Ok(Reply::Allow { input, .. })) => input
-                .as_ref()
-                .is_none_or(|input| args::object(&input.0).is_some()),
-            (AskFor::Permission(_) | AskFor::Network(_), Ok(Reply::Deny { .. })) => true,
-            (AskFor::Tool(_), Ok(Reply::Tool { .. })) => true,
-            (AskFor::Choice(_), Ok(Reply::Choice(_))) => true,
-            (AskFor::Hook(_), Ok(Reply::Hook(_))) => true,
-            (
-                AskFor::Permission(_) | AskFor::Network(_),
-                Ok(Reply::Hook(_) | Reply::Tool { .. } | Reply::Uri { .. } | Reply::Choice(_)),
-            )
-            | (
-                AskFor::Tool(_),
-                Ok(
-                    Reply::Allow { .. }
-                    | Reply::Deny { .. }
-                    | Reply::Hook(_)
-                    | Reply::Uri { .. }
-                    | Reply::Choice(_),
-                ),
-            )
-            | (
-                AskFor::Choice(_),
-                Ok(
-                    Reply::Allow { .. }
-                    | Reply::Deny { .. }
-                    | Reply::Hook(_)
-                    | Reply::Tool { .. }
-                    | Reply::Uri { .. },
-                ),
-            )
-            | (
-                AskFor::Hook(_),
-                Ok(
-                    Reply::Allow { .. }
-                    | Reply::Deny { .. }
-                    | Reply::Tool { .. }
-                    | Reply::Uri { .. }
-                    | Reply::Choice(_),
-                ),
-            ) => false,
+        let fits = match reply {
+            Err(_) => true,
+            Ok(Reply::Allow { input, .. }) => {
+                let input = input.as_ref();
+                open.what.is_permission()
+                    && input.is_none_or(|input| args::object(&input.0).is_some())
+            }
+            Ok(Reply::Deny { .. }) => open.what.is_permission(),
+            Ok(Reply::Tool { .. }) => matches!(open.what, AskFor::Tool(_)),
+            Ok(Reply::Uri { .. }) => matches!(open.what, AskFor::Uri { .. }),
+            Ok(Reply::Choice(_)) => matches!(open.what, AskFor::Choice(_)),
+            Ok(Reply::Hook(_)) => matches!(open.what, AskFor::Hook(_)),
         };
         if fits {
             Ok(())
@@ -176,7 +151,7 @@ impl Session {
         let call = match self.asks.get(&ask) {
             None => return self.refuse(command, self.unknown_ask(ask)),
             Some(open) => match &open.what {
-                AskFor::Tool(call) => Some(*call),
+                AskFor::Tool(call) | AskFor::Uri { call, .. } => Some(*call),
                 AskFor::Permission(_)
                 | AskFor::Network(_)
                 | AskFor::Choice(_)
@@ -252,7 +227,7 @@ impl Session {
                 self.permission_settled(ask, AskClose::TimedOut, call, deny)
             }
             AskFor::Network(call) => self.network_settled(ask, AskClose::TimedOut, call, deny),
-            AskFor::Tool(_) | AskFor::Choice(_) | AskFor::Hook(_) => {}
+            AskFor::Tool(_) | AskFor::Uri { .. } | AskFor::Choice(_) | AskFor::Hook(_) => {}
         }
     }
 
@@ -309,7 +284,17 @@ impl Session {
     }
 
     /// The host carried a call out, or couldn't.
-    fn host_call_replied(&mut self, ask: AskId, call: CallId, reply: Result<Reply, ReplyFault>) {
+    fn host_call_replied(
+        &mut self,
+        ask: AskId,
+        call: CallId,
+        immutable: bool,
+        reply: Result<Reply, ReplyFault>,
+    ) {
+        let answered = AskClose::Answered {
+            by: Decider::Host,
+            allow: None,
+        };
         let mut show = None;
         let (how, outcome, content) = match reply {
             Ok(Reply::Tool {
@@ -323,27 +308,24 @@ impl Session {
                 } else {
                     ToolOutcome::Ok
                 };
-                (
-                    AskClose::Answered {
-                        by: Decider::Host,
-                        allow: None,
-                    },
-                    outcome,
-                    content,
-                )
+                (answered, outcome, content)
             }
             Ok(Reply::Choice(choice)) => {
                 let text = choice.unwrap_or_else(|| "the user made no choice".into());
-                (
-                    AskClose::Answered {
-                        by: Decider::Host,
-                        allow: None,
-                    },
-                    ToolOutcome::Ok,
-                    alloc::vec![Block::Text(text)],
-                )
+                (answered, ToolOutcome::Ok, alloc::vec![Block::Text(text)])
             }
-            Ok(Reply::Allow { .. } | Reply::Deny { .. } | Reply::Hook(_) | Reply::Uri { .. }) => (
+            Ok(Reply::Uri {
+                body,
+                mime,
+                notes,
+                immutable: said,
+            }) => {
+                show = uris::shown(mime, said.unwrap_or(immutable));
+                let mut content = alloc::vec![Block::Text(body)];
+                content.extend(notes.into_iter().map(Block::Text));
+                (answered, ToolOutcome::Ok, content)
+            }
+            Ok(Reply::Allow { .. } | Reply::Deny { .. } | Reply::Hook(_)) => (
                 AskClose::Fault("not a result".into()),
                 ToolOutcome::Failed,
                 Vec::new(),

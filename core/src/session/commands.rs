@@ -5,8 +5,8 @@ use alloc::{boxed::Box, format, vec::Vec};
 use super::{Session, cancel::Stopping, phase::Phase, queue::prompts::Waiting};
 use crate::vocab::{
     Admitted, Answer, ApprovalMode, Block, Call, CancelWhy, Cause, Command, CommandId, Deliver,
-    DropWhy, Effect, End, GoalCommand, IdleSteer, JobCommand, JobStop, Lane, Offer, Prompt,
-    PromptId, QueueFate, Rank, Refusal, Setting, Text, What, WriteId,
+    DropWhy, Effect, End, GoalCommand, HookSpec, IdleSteer, JobCommand, JobStop, Lane, Offer,
+    Prompt, PromptId, QueueFate, Rank, Refusal, Route, Setting, Text, ToolSpec, What, WriteId,
 };
 
 /// A command whose reply comes later.
@@ -434,6 +434,13 @@ impl Session {
         }
         match offer {
             Offer::Tools(tools) => {
+                let bytes = |tool: &ToolSpec| {
+                    tool.name.len() + tool.description.len() + tool.schema.0.len()
+                };
+                let all = tools.iter().map(bytes).sum();
+                if let Err(refusal) = self.offer_fits(tools.len(), all) {
+                    return self.refuse(command, refusal);
+                }
                 let named = |name: &Text| tools.iter().filter(|tool| tool.name == *name).count();
                 for tool in &tools {
                     let taken = self.config.tools.iter().any(|own| own.name == tool.name);
@@ -443,15 +450,47 @@ impl Session {
                     }
                 }
                 self.answer(command, Answer::Done);
+                // What isn't the session's own to carry out is the host's.
                 self.offered = tools;
+                for tool in &mut self.offered {
+                    if tool.route == Route::Driver {
+                        tool.route = Route::Host;
+                    }
+                }
                 self.tools_changed();
                 self.say_changed();
             }
             Offer::Hooks(hooks) => {
+                let bytes = |hook: &HookSpec| {
+                    hook.key.len() + hook.matcher.as_ref().map_or(0, |text| text.len())
+                };
+                let all = hooks.iter().map(bytes).sum();
+                if let Err(refusal) = self.offer_fits(hooks.len(), all) {
+                    return self.refuse(command, refusal);
+                }
                 self.answer(command, Answer::Done);
                 self.offered_hooks = hooks;
             }
-            Offer::Uris(_) => self.refuse(command, Refusal::Unsupported("host URIs")),
+            Offer::Uris(uris) => {
+                if let Err(refusal) = self.uris_fit(&uris) {
+                    return self.refuse(command, refusal);
+                }
+                self.answer(command, Answer::Done);
+                self.offered_uris = uris;
+                self.tools_changed();
+            }
+        }
+    }
+
+    /// Whether an offered set keeps to its limits.
+    pub(super) fn offer_fits(&self, number: usize, bytes: usize) -> Result<(), Refusal> {
+        let limits = &self.config.limits;
+        if number > limits.offered {
+            Err(Refusal::Full)
+        } else if bytes > limits.queued_bytes {
+            Err(Refusal::TooLarge)
+        } else {
+            Ok(())
         }
     }
 

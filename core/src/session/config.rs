@@ -378,8 +378,10 @@ pub struct Limits {
     pub prompt_bytes: usize,
     /// Prompts that wait in all queues; more are refused `Full`.
     pub queued_prompts: usize,
-    /// Bytes of the prompts that wait; more are refused `Full`.
+    /// Bytes of the prompts that wait; more are refused `Full`. A set that a host offers may be as large.
     pub queued_bytes: usize,
+    /// Tools, hooks or URI schemes in one set that a host offers; more are refused `Full`.
+    pub offered: usize,
     /// Bytes of one reply; more end it as truncated, without a retry.
     pub reply_bytes: usize,
     /// Calls in one reply; more end it as truncated, without a retry.
@@ -412,6 +414,7 @@ impl Default for Limits {
             prompt_bytes: 8 * MIB,
             queued_prompts: 128,
             queued_bytes: 16 * MIB,
+            offered: 1024,
             reply_bytes: 16 * MIB,
             reply_calls: 128,
             argument_bytes: MIB,

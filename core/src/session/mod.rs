@@ -38,6 +38,7 @@ mod tests;
 mod timers;
 mod tools;
 mod turn;
+mod uris;
 
 use alloc::{
     boxed::Box,
@@ -65,7 +66,7 @@ use crate::vocab::{
     Agent, AskId, Block, CallId, CommandId, Due, Effect, EffectBody, Failure, FailureKind, HookId,
     HookSpec, Input, Level, Message, MessageId, Misuse, ModelRef, ModelRequest, Now, Origin,
     Output, PromptId, RawJson, RequestId, Role, RunId, SessionInfo, Signal, Text, ToolInput,
-    ToolSpec, ToolUpdate, UnloadedHook, What, WriteBody, WriteId,
+    ToolSpec, ToolUpdate, UnloadedHook, UriSpec, What, WriteBody, WriteId,
 };
 
 /// Marks the hook timer of a question to the host, so that its number isn't taken for a hook's.
@@ -116,6 +117,7 @@ pub struct Session {
     /// What a host offers, beside the driver's own.
     offered: Vec<ToolSpec>,
     offered_hooks: Vec<HookSpec>,
+    offered_uris: Vec<UriSpec>,
     /// All tools, by which calls are judged.
     tools: Vec<Arc<ToolSpec>>,
     /// The tools that the model is shown.
@@ -182,6 +184,7 @@ impl Session {
             provider_ids: BTreeSet::new(),
             offered: Vec::new(),
             offered_hooks: Vec::new(),
+            offered_uris: Vec::new(),
             tools: Vec::new(),
             visible: Arc::from(Vec::new()),
             network: Vec::new(),
@@ -265,7 +268,7 @@ impl Session {
             .cloned()
     }
 
-    /// The driver's or the host's tools changed: they count from the next request.
+    /// The driver's or the host's tools changed, or the host's URIs: they count from the next request.
     fn tools_changed(&mut self) {
         let own = self.config.tools.iter();
         let offered = self
@@ -280,7 +283,7 @@ impl Session {
         self.visible = all
             .iter()
             .filter(|tool| !tool.hidden)
-            .map(|tool| ToolSpec::clone(tool))
+            .map(|tool| self.with_uris(tool))
             .collect();
         self.info.tools = self.visible.iter().map(|tool| tool.name.clone()).collect();
         self.estimate

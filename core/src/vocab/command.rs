@@ -301,7 +301,7 @@ pub enum Interrupting {
 /// What a host serves. Each replaces the whole set of its kind, or is refused whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// Tools; their calls are [`Ask::Tool`].
+    /// Tools; their calls are [`Ask::Tool`], unless the session itself carries them out.
     Tools(Vec<ToolSpec>),
     /// URI schemes; reads and writes are [`Ask::Uri`].
     Uris(Vec<UriSpec>),
@@ -324,7 +324,8 @@ pub struct ToolSpec {
     pub side_effect: SideEffect,
     /// Known but not shown to the model.
     pub hidden: bool,
-    /// The argument that may name a URI of the host.
+    /// The argument of a driver's tool that may name a URI of the host: such a call is asked of the host. A tool that only
+    /// looks reads the URI; any other writes its argument `content` to it.
     pub uri_arg: Option<Text>,
     /// Who carries a call out.
     pub route: Route,

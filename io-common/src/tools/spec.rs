@@ -7,6 +7,8 @@ use turnwire::vocab::{RawJson, Route, SideEffect, ToolSpec};
 struct Builtin {
     name: &'static str,
     side_effect: SideEffect,
+    /// The argument that may name a URI of the host.
+    uri_arg: Option<&'static str>,
     description: &'static str,
     schema: &'static str,
 }
@@ -14,6 +16,7 @@ struct Builtin {
 const READ_FILE: Builtin = Builtin {
     name: "read_file",
     side_effect: SideEffect::Read,
+    uri_arg: Some("path"),
     description: "Read a text file of the project. The result has one line of the file per line, each with its \
 number in front; the number and the space after it are not part of the file. At most 2000 lines are returned: for a \
 longer file the last line says how to go on with offset. Binary files are not shown.",
@@ -23,6 +26,7 @@ longer file the last line says how to go on with offset. Binary files are not sh
 const WRITE_FILE: Builtin = Builtin {
     name: "write_file",
     side_effect: SideEffect::Write,
+    uri_arg: Some("path"),
     description: "Write a whole file: it is created, with its folders, or everything in it is replaced. To change \
 a part of an existing file use edit_file.",
     schema: r#"{"type":"object","properties":{"path":{"type":"string","description":"File to write, relative to the project folder or absolute"},"content":{"type":"string","description":"The complete new content"}},"required":["path","content"],"additionalProperties":false}"#,
@@ -31,6 +35,7 @@ a part of an existing file use edit_file.",
 const EDIT_FILE: Builtin = Builtin {
     name: "edit_file",
     side_effect: SideEffect::Write,
+    uri_arg: None,
     description: "Replace a text in an existing file. old_string must be in the file exactly once, with the same \
 spaces and line breaks and without line numbers; take enough lines around the place to make it unique, or set \
 replace_all to replace every occurrence. Line endings of the file are kept.",
@@ -40,6 +45,7 @@ replace_all to replace every occurrence. Line endings of the file are kept.",
 const LIST_DIR: Builtin = Builtin {
     name: "list_dir",
     side_effect: SideEffect::Read,
+    uri_arg: None,
     description: "List what is in a folder, hidden entries too, sorted by name, without what is in its subfolders. \
 A folder's name ends with /, a symbolic link's with @.",
     schema: r#"{"type":"object","properties":{"path":{"type":"string","description":"Folder to list, relative to the project folder or absolute; the project folder if left out"}},"additionalProperties":false}"#,
@@ -48,6 +54,7 @@ A folder's name ends with /, a symbolic link's with @.",
 const SEARCH: Builtin = Builtin {
     name: "search",
     side_effect: SideEffect::Read,
+    uri_arg: None,
     description: "Search the lines of the project's files for a regular expression. Files that git ignores and \
 binary files are left out. Each result is path:line number: text; at most 200 are shown, and how many more there are \
 is said at the end.",
@@ -57,6 +64,7 @@ is said at the end.",
 const BASH: Builtin = Builtin {
     name: "bash",
     side_effect: SideEffect::Shell,
+    uri_arg: None,
     description: "Run a shell command in the project folder, each time in a new shell without input or terminal. \
 The result is what it wrote; a command that fails has its exit code in front. Very long output keeps only its start \
 and end. When the command ends, processes that it left running in the background are ended, too.",
@@ -85,7 +93,7 @@ pub(crate) fn all(config: &ToolboxConfig) -> Vec<ToolSpec> {
             schema: RawJson(b.schema.into()),
             side_effect: b.side_effect,
             hidden: false,
-            uri_arg: None,
+            uri_arg: b.uri_arg.map(Into::into),
             route: Route::Driver,
         }
     };
@@ -116,6 +124,24 @@ mod tests {
                     "{} {name}",
                     spec.name
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn a_tool_that_takes_uris_has_that_argument_and_what_it_would_write() {
+        let all = all(&ToolboxConfig::new("/"));
+        let takes: Vec<_> = all.iter().filter(|spec| spec.uri_arg.is_some()).collect();
+        assert_eq!(takes.len(), 2);
+        for spec in takes {
+            let schema: serde_json::Value = serde_json::from_str(&spec.schema.0).expect(&spec.name);
+            let required = schema["required"].as_array().expect("required");
+            let mut needed = vec![spec.uri_arg.as_deref().expect("an argument")];
+            if spec.side_effect.changes_something() {
+                needed.push("content");
+            }
+            for name in needed {
+                assert!(required.contains(&name.into()), "{} {name}", spec.name);
             }
         }
     }

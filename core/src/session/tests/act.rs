@@ -66,6 +66,7 @@ pub fn policy(about: &str) -> SessionConfig {
             "order" => policy.tool_end_order = ToolEndOrder::Finish,
             "snapshots" => policy.snapshots = true,
             "partial" => policy.error_partial = ErrorPartial::Keep,
+            "backoff_ms" => policy.retry.backoff_us = vec![number * 1_000, number * 2_000],
             "attempts" => policy.retry.attempts = small,
             "jitter" => policy.retry.jitter_percent = u8::try_from(number).unwrap(),
             "parallel" => {
@@ -83,6 +84,12 @@ pub fn policy(about: &str) -> SessionConfig {
             "reply_calls" => config.limits.reply_calls = size,
             "arg_bytes" => config.limits.argument_bytes = size,
             "shells" => config.limits.shells = size,
+            "uris" => {
+                for tool in &mut config.tools {
+                    tool.uri_arg = Some("path".into());
+                }
+            }
+            "offered" => config.limits.offered = size,
             "output" => config.limits.tool_output_bytes = size,
             "stopped" => config.limits.stopped_effects = size,
             "owed" => config.limits.owed_replies = size,
@@ -345,6 +352,12 @@ fn reply(world: &mut World, ask: u64, how: &str) -> Vec<String> {
         "Tool" => tool(false),
         "ToolError" => tool(true),
         "Choice" => Ok(Reply::Choice(Some("this".into()))),
+        "Uri" => Ok(Reply::Uri {
+            body: "rows".into(),
+            mime: Some("text/csv".into()),
+            notes: vec!["a note".into()],
+            immutable: None,
+        }),
         other => panic!("reply {other}"),
     };
     world.reply(ask, reply)
@@ -360,6 +373,15 @@ fn setting(word: &str) -> Setting {
             "One" => Drain::One,
             _ => Drain::All,
         }),
+        Some(("Follow", how)) => Setting::FollowUpDrain(match how {
+            "One" => Drain::One,
+            _ => Drain::All,
+        }),
+        Some(("Interrupt", how)) => Setting::Interrupting(match how {
+            "now" => Interrupting::Immediate,
+            _ => Interrupting::Wait,
+        }),
+        Some(("Thinking", level)) => Setting::Thinking(Some(level.into())),
         Some(("Compact", on)) => Setting::AutoCompact(on == "on"),
         _ => Setting::Approvals(mode(word)),
     }
@@ -581,7 +603,15 @@ fn other_command(words: &[&str]) -> Command {
             run: RunId(1),
             prompt: prompt(99, Deliver::IfIdle),
         },
-        ["Offer", "Uris"] => Command::Offer(Offer::Uris(Vec::new())),
+        ["Offer", "Uris", schemes @ ..] => {
+            let spec = |word: &&str| UriSpec {
+                scheme: word.trim_end_matches(['!', '=']).into(),
+                description: None,
+                writable: word.ends_with('!'),
+                immutable: word.ends_with('='),
+            };
+            Command::Offer(Offer::Uris(schemes.iter().map(spec).collect()))
+        }
         ["Recall"] => Command::Recall(Vec::from([message("before", Role::User)])),
         ["Recall", "batch"] => Command::Recall(batch().to_vec()),
         ["Recall", "call"] => Command::Recall(batch()[..1].to_vec()),

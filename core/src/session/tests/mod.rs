@@ -3,6 +3,7 @@
 #![allow(clippy::wildcard_enum_match_arm)]
 
 mod act;
+mod beside;
 mod compaction;
 mod history;
 mod limits;

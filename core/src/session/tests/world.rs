@@ -439,7 +439,10 @@ impl World {
                     },
                     Ask::Hook(hook) => format!(" hook:{:?}", hook.point),
                     Ask::Tool { .. } => " tool".into(),
-                    Ask::Uri { .. } => " uri".into(),
+                    Ask::Uri { op, uri, body } => {
+                        let body = body.as_ref().map_or_else(String::new, |b| format!("={b}"));
+                        format!(" {op:?}:{uri}{body}")
+                    }
                     Ask::Choice(_) => " choice".into(),
                 };
                 let call = body

@@ -128,6 +128,7 @@ impl Session {
         if self.config.policy.snapshots
             && !tool.snapshotted
             && spec.side_effect == SideEffect::Write
+            && self.uri_named(&spec, &tool.input).is_none()
         {
             let checkpoint = CheckpointId(self.ids.checkpoint());
             tool.snapshotted = true;

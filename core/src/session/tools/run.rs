@@ -63,31 +63,48 @@ impl Session {
             .tool_us
             .map(|wait| now.mono_us.saturating_add(wait));
         let Some(tool) = batch.at(at) else { return };
-        let (Some(spec), ToolInput::Object(input)) = (tool.spec.clone(), tool.input.clone()) else {
+        let Some(spec) = tool.spec.clone() else {
+            return;
+        };
+        let uri = self.uri_named(&spec, &tool.input);
+        let ToolInput::Object(input) = tool.input.clone() else {
             return;
         };
         let (call, name) = (tool.call, tool.name.clone());
-        let ask = match &spec.route {
-            Route::Driver => {
+        let ask = match (&spec.route, uri) {
+            (_, Some(target)) => {
+                let immutable = target.immutable;
+                match target.ask(&spec, &input) {
+                    Ok(body) => {
+                        let open = OpenAsk {
+                            what: AskFor::Uri { call, immutable },
+                            deadline_us: None,
+                        };
+                        Some(self.open_ask(open, body))
+                    }
+                    Err(why) => return self.call_over(batch, at, ToolOutcome::Failed, &why),
+                }
+            }
+            (Route::Driver, None) => {
                 self.effects.tools.issue(call.0);
                 self.out.effect(Effect::RunTool { call });
                 None
             }
-            Route::Host => {
+            (Route::Host, None) => {
                 let open = OpenAsk {
                     what: AskFor::Tool(call),
                     deadline_us: None,
                 };
                 Some(self.open_ask(open, Ask::Tool { call, name, input }))
             }
-            Route::Choice => {
+            (Route::Choice, None) => {
                 let open = OpenAsk {
                     what: AskFor::Choice(call),
                     deadline_us: None,
                 };
                 Some(self.open_ask(open, Ask::Choice(args::choice(&input).into())))
             }
-            Route::Capture { .. } => {
+            (Route::Capture { .. }, None) => {
                 self.call_over(batch, at, ToolOutcome::EndedTurn, "taken as the answer");
                 batch.over.get_or_insert(Over::Finished {
                     at,
@@ -95,14 +112,14 @@ impl Session {
                 });
                 return;
             }
-            Route::Finish => {
+            (Route::Finish, None) => {
                 self.call_over(batch, at, ToolOutcome::EndedTurn, "the turn is over");
                 batch
                     .over
                     .get_or_insert(Over::Finished { at, captured: None });
                 return;
             }
-            Route::Goal | Route::Run(_) => {
+            (Route::Goal | Route::Run(_), None) => {
                 return self.call_over(
                     batch,
                     at,
