@@ -12,6 +12,8 @@
 
 mod effects;
 mod reload;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
