@@ -4,9 +4,8 @@
  */
 
 import assert from "node:assert/strict";
-import type { RpcClient } from "@oh-my-pi/pi-coding-agent/modes/rpc/rpc-client";
 import type { Agent } from "./agents.ts";
-import { deltas, type Frame, order, Recorder, start, textOf, Wire } from "./client.ts";
+import { type Client, type ClientOptions, type clients, deltas, type Frame, order, Recorder, start as startClient, textOf, Wire } from "./client.ts";
 import { pieces, prose } from "./prose.ts";
 import { call, MODEL, refuse, say, sayHeld, think } from "./provider.ts";
 import type { Scene, Stage } from "./scene.ts";
@@ -16,12 +15,16 @@ const ANSWER = ["message_start assistant", "message_update", "message_end assist
 const RESULT = ["message_start toolResult", "message_end toolResult"];
 const TEXT_RUN = ["agent_start", "turn_start", ...PROMPT, ...ANSWER, "turn_end", "agent_end"];
 
-export function clientScenes(agent: Agent): Scene[] {
+type AnyClient = (typeof clients)[keyof typeof clients];
+
+export function clientScenes(Client: AnyClient, agent: Agent): Scene[] {
 	const scene = (name: string, play: Scene["play"], limit?: number): Scene => ({ name, play, limit });
+	const start = (stage: Stage, options?: ClientOptions): Promise<Client> =>
+		startClient<Client>(Client, stage, agent, options);
 	return [
 		scene("a prompt", async stage => {
 			stage.provider.script(say("Hello ", "from ", "the model."));
-			const client = await start(stage, agent);
+			const client = await start(stage);
 			const events = await prompt(stage, client, "Greet me.");
 			assert.deepEqual(order(events), TEXT_RUN);
 			assert.equal(deltas(events), "Hello from the model.");
@@ -47,7 +50,7 @@ export function clientScenes(agent: Agent): Scene[] {
 
 		scene("two prompts in one session", async stage => {
 			stage.provider.script(say("One."), say("Two."));
-			const client = await start(stage, agent);
+			const client = await start(stage);
 			await prompt(stage, client, "First.");
 			const events = await prompt(stage, client, "Second.");
 			assert.equal(deltas(events), "Two.");
@@ -63,7 +66,7 @@ export function clientScenes(agent: Agent): Scene[] {
 
 		scene("thinking", async stage => {
 			stage.provider.script(think("Let me see.", "It is ", "42."));
-			const client = await start(stage, agent);
+			const client = await start(stage);
 			const events = (await prompt(stage, client, "What is it?")) as Frame[];
 			const kinds = updates(events).map(update => update.type);
 			assert.ok(kinds.indexOf("thinking_delta") >= 0 && kinds.indexOf("thinking_delta") < kinds.indexOf("text_delta"));
@@ -74,7 +77,7 @@ export function clientScenes(agent: Agent): Scene[] {
 
 		scene("a tool", async stage => {
 			stage.provider.script(call("I look.", agent.shell("echo out-of-the-tool")), say("Seen."));
-			const client = await start(stage, agent, { tools: "shell" });
+			const client = await start(stage, { tools: "shell" });
 			const events = (await prompt(stage, client, "Run it.")) as Frame[];
 			const seen = order(events).filter(name => name !== "tool_execution_update");
 			assert.deepEqual(seen, [
@@ -100,7 +103,7 @@ export function clientScenes(agent: Agent): Scene[] {
 
 		scene("a tool that fails", async stage => {
 			stage.provider.script(call("", agent.shell("echo to-no-avail; exit 3")), say("It failed."));
-			const client = await start(stage, agent, { tools: "shell" });
+			const client = await start(stage, { tools: "shell" });
 			const events = (await prompt(stage, client, "Run it.")) as Frame[];
 			assert.equal(one(events, "tool_execution_end").isError, true);
 			assert.match(stage.provider.requests[1]!.messages.at(-1)!.content, /to-no-avail/);
@@ -110,7 +113,7 @@ export function clientScenes(agent: Agent): Scene[] {
 		scene("a tool of the host's", async stage => {
 			const calls: unknown[] = [];
 			stage.provider.script(call("", lookup(42)), say("It is open."));
-			const client = await start(stage, agent, {
+			const client = await start(stage, {
 				customTools: [
 					ticketTool(async (args, context) => {
 						calls.push(args);
@@ -136,7 +139,7 @@ export function clientScenes(agent: Agent): Scene[] {
 
 		scene("a tool of the host's that fails", async stage => {
 			stage.provider.script(call("", lookup(7)), say("No such ticket."));
-			const client = await start(stage, agent, {
+			const client = await start(stage, {
 				customTools: [
 					ticketTool(() => {
 						throw new Error("ticket 7 is unknown");
@@ -154,7 +157,7 @@ export function clientScenes(agent: Agent): Scene[] {
 			const begun = Promise.withResolvers<void>();
 			const told = Promise.withResolvers<void>();
 			stage.provider.script(call("", lookup(1)));
-			const client = await start(stage, agent, {
+			const client = await start(stage, {
 				customTools: [
 					ticketTool((_args, context) => {
 						context.signal.addEventListener("abort", () => told.resolve());
@@ -177,7 +180,7 @@ export function clientScenes(agent: Agent): Scene[] {
 		scene("a steer", async stage => {
 			const gate = Promise.withResolvers<void>();
 			stage.provider.script(sayHeld("On my ", gate.promise, "way."), say("Turning left."));
-			const client = await start(stage, agent);
+			const client = await start(stage);
 			const seen = new Recorder(client);
 			const idle = client.waitForIdle();
 			await client.prompt("Go right.");
@@ -198,7 +201,7 @@ export function clientScenes(agent: Agent): Scene[] {
 		scene("a follow-up", async stage => {
 			const gate = Promise.withResolvers<void>();
 			stage.provider.script(sayHeld("First ", gate.promise, "done."), say("Then this."));
-			const client = await start(stage, agent);
+			const client = await start(stage);
 			const seen = new Recorder(client);
 			const idle = client.waitForIdle();
 			await client.prompt("Do the first.");
@@ -216,7 +219,7 @@ export function clientScenes(agent: Agent): Scene[] {
 		scene("an abort", async stage => {
 			const never = new Promise<void>(() => {});
 			stage.provider.script(sayHeld("Half ", never, "never said"), say("Here again."));
-			const client = await start(stage, agent);
+			const client = await start(stage);
 			const seen = new Recorder(client);
 			const idle = client.waitForIdle();
 			await client.prompt("Talk.");
@@ -236,7 +239,7 @@ export function clientScenes(agent: Agent): Scene[] {
 		scene("an abort and a new prompt in one", async stage => {
 			const never = new Promise<void>(() => {});
 			stage.provider.script(sayHeld("Half ", never, "never said"), say("Something else."));
-			const client = await start(stage, agent);
+			const client = await start(stage);
 			const seen = new Recorder(client);
 			await client.prompt("Talk.");
 			await stage.until("the first text", seen.first(isText));
@@ -251,7 +254,7 @@ export function clientScenes(agent: Agent): Scene[] {
 
 		scene("an abort during a tool", async stage => {
 			stage.provider.script(call("", agent.shell("echo begun; sleep 300")));
-			const client = await start(stage, agent, { tools: "shell" });
+			const client = await start(stage, { tools: "shell" });
 			const seen = new Recorder(client);
 			const idle = client.waitForIdle();
 			await client.prompt("Run it.");
@@ -271,7 +274,7 @@ export function clientScenes(agent: Agent): Scene[] {
 			async stage => {
 				const long = prose(1_300_000);
 				stage.provider.script(say(...pieces(long, 262_144)));
-				const client = await start(stage, agent);
+				const client = await start(stage);
 				const events = (await prompt(stage, client, "Tell me everything.")) as Frame[];
 				assert.ok(deltas(events) === long, "the deltas are the whole text");
 				assert.ok(textOf(last(events, "message_end").message) === long, "so is the end of the message");
@@ -283,7 +286,7 @@ export function clientScenes(agent: Agent): Scene[] {
 		),
 
 		scene("a command of the host's", async stage => {
-			const client = await start(stage, agent);
+			const client = await start(stage);
 			const result = await stage.until("its end", client.bash("echo hello; exit 3"));
 			assert.equal(result.exitCode, 3);
 			assert.equal(result.cancelled, false);
@@ -305,7 +308,7 @@ export function clientScenes(agent: Agent): Scene[] {
 		}),
 
 		scene("the state and its settings", async stage => {
-			const client = await start(stage, agent);
+			const client = await start(stage);
 			const state = await client.getState();
 			assert.equal(state.model?.id, MODEL);
 			assert.match(state.sessionId, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/);
@@ -338,7 +341,7 @@ export function clientScenes(agent: Agent): Scene[] {
 
 		scene("a new session", async stage => {
 			stage.provider.script(say("Noted."), say("I know nothing."));
-			const client = await start(stage, agent);
+			const client = await start(stage);
 			await prompt(stage, client, "Remember this.");
 			const before = await client.getState();
 			assert.equal(before.messageCount, 2);
@@ -352,7 +355,7 @@ export function clientScenes(agent: Agent): Scene[] {
 
 		scene("a provider that refuses", async stage => {
 			stage.provider.script(refuse(400, "the scripted refusal"), say("Better."));
-			const client = await start(stage, agent);
+			const client = await start(stage);
 			const events = (await prompt(stage, client, "Try.")) as Frame[];
 			const end = last(events, "message_end").message;
 			assert.deepEqual([end.role, end.stopReason], ["assistant", "error"]);
@@ -361,7 +364,7 @@ export function clientScenes(agent: Agent): Scene[] {
 		}),
 
 		scene("nothing to compact", async stage => {
-			const client = await start(stage, agent);
+			const client = await start(stage);
 			await assert.rejects(client.compact(), {
 				name: "RpcCommandError",
 				message: "Nothing to compact (session too small)",
@@ -372,7 +375,7 @@ export function clientScenes(agent: Agent): Scene[] {
 			stage.provider.script(call("", agent.shell("echo was-allowed")), say("Done."));
 			stage.provider.script(call("", agent.shell("echo was-denied")), say("Then not."));
 			const wire = new Wire("rpc-ui");
-			const client = await start(stage, agent, { wire, tools: "shell", ask: true });
+			const client = await start(stage, { wire, tools: "shell", ask: true });
 			const seen = new Recorder(client);
 			for (const [verdict, isError] of [
 				["Approve", false],
@@ -395,7 +398,7 @@ export function clientScenes(agent: Agent): Scene[] {
 		scene("an address of the host's is read", async stage => {
 			stage.provider.script(call("", agent.read("db://users/42")), say("Alice."));
 			const wire = new Wire();
-			const client = await start(stage, agent, { wire, tools: "read" });
+			const client = await start(stage, { wire, tools: "read" });
 			const schemes = [{ scheme: "DB", description: "rows" }];
 			const offered = await stage.until(
 				"the schemes' response",
@@ -417,7 +420,7 @@ export function clientScenes(agent: Agent): Scene[] {
 		scene("the end of its input", async stage => {
 			stage.provider.script(say("Bye."));
 			const wire = new Wire();
-			const client = await start(stage, agent, { wire });
+			const client = await start(stage, { wire });
 			await prompt(stage, client, "Say goodbye.");
 			assert.equal(await stage.until("the agent's exit", wire.leave()), 0);
 		}),
@@ -425,7 +428,7 @@ export function clientScenes(agent: Agent): Scene[] {
 		scene("the client's stop in the middle of a run", async stage => {
 			const never = new Promise<void>(() => {});
 			stage.provider.script(sayHeld("Half ", never, "never said"));
-			const client = await start(stage, agent);
+			const client = await start(stage);
 			const seen = new Recorder(client);
 			await client.prompt("Talk.");
 			await stage.until("the first text", seen.first(isText));
@@ -447,7 +450,7 @@ function isDialog(number: number): (frame: Frame) => boolean {
 	return frame => frame.type === "extension_ui_request" && frame.method === "select" && seen++ === number;
 }
 
-async function prompt(stage: Stage, client: RpcClient, text: string): Promise<Frame[]> {
+async function prompt(stage: Stage, client: Client, text: string): Promise<Frame[]> {
 	return (await stage.until("the run's end", client.promptAndWait(text))) as Frame[];
 }
 
@@ -468,7 +471,7 @@ function last(events: Frame[], type: string): Frame {
 
 const lookup = (id: number) => ({ name: "lookup_ticket", arguments: { id } });
 
-type Execute = NonNullable<Parameters<RpcClient["setCustomTools"]>[0][number]>["execute"];
+type Execute = NonNullable<Parameters<Client["setCustomTools"]>[0][number]>["execute"];
 
 function ticketTool(execute: Execute) {
 	return {

@@ -1,6 +1,7 @@
 /** The package's own client, unmodified, and what a scene sees through it. */
 
-import { RpcClient, type RpcClientOptions, type RpcAgentProcess } from "@oh-my-pi/pi-coding-agent/modes/rpc/rpc-client";
+import { RpcClient, type RpcAgentProcess, type RpcClientOptions } from "@oh-my-pi/pi-coding-agent/modes/rpc/rpc-client";
+import { RpcClient as NextClient } from "omp-18.3.4/modes/rpc/rpc-client";
 import type { Agent, Needs } from "./agents.ts";
 import type { Stage } from "./scene.ts";
 
@@ -12,11 +13,20 @@ export interface ClientOptions extends Needs, Pick<RpcClientOptions, "customTool
 	wire?: Wire;
 }
 
-/** Starts the agent under the client; it is stopped when the scene is over. */
-export async function start(stage: Stage, agent: Agent, options: ClientOptions = {}): Promise<RpcClient> {
+/** The client of the release before omp told how a prompt ended, and the one of the newest release. */
+export const clients = { "18.2.3": RpcClient, "18.3.4": NextClient };
+export type Client = RpcClient | NextClient;
+
+/** Starts the agent under a client; it is stopped when the scene is over. */
+export async function start<C extends Client>(
+	Client: new (options: RpcClientOptions) => C,
+	stage: Stage,
+	agent: Agent,
+	options: ClientOptions = {},
+): Promise<C> {
 	const { wire, customTools, ...needs } = options;
 	agent.prepare(stage);
-	const client = new RpcClient({
+	const client = new Client({
 		command: host => agent.command(stage, host, needs),
 		cwd: stage.project,
 		env: stage.env,
@@ -33,11 +43,14 @@ export class Recorder {
 	readonly events: Frame[] = [];
 	#wake: Array<() => void> = [];
 
-	constructor(client: RpcClient) {
-		client.onSessionEvent(event => {
-			this.events.push(event as Frame);
-			for (const wake of this.#wake.splice(0)) wake();
-		});
+	constructor(client: Client) {
+		client.onSessionEvent(event => this.add(event as Frame));
+	}
+
+	/** Adds what came in another way. */
+	add(event: Frame): void {
+		this.events.push(event);
+		for (const wake of this.#wake.splice(0)) wake();
 	}
 
 	/** Waits for an event like this; one that came already counts. */

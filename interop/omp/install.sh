@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # install.sh - put the real omp and the bun that runs it below this folder, in the versions of package-lock.json.
 #
-# Idempotent: once installed, a run only makes sure that omp starts (< 2 s). About 720 MB on the disk.
+# Idempotent: once installed, a run only makes sure that omp starts (< 2 s). About 780 MB on the disk.
 # Needs npm and node; where they're missing it takes Debian's, if it may.
 # Exit codes: 0 ready; 77 can't be had here, and the last line of stderr says why.
 set -euo pipefail
