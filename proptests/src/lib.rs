@@ -4,6 +4,7 @@ use proptest::test_runner::{Config, RngSeed};
 
 pub mod bytes;
 pub mod cases;
+pub mod laws;
 pub mod reference;
 pub mod scenario;
 pub mod script;

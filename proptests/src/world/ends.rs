@@ -12,9 +12,11 @@ use turnwire::{
 };
 
 use super::{
-    By, Found, HostEnd, Mess, Pipe, Said, Speaks, Tamper, World, host::Wish, speaks::rules,
+    By, Found, Given, HostEnd, Mess, Pipe, Said, Speaks, Tamper, World, host::Wish,
+    speaks::line_rules,
 };
 use crate::{
+    laws::{ClientInput, ObserverInput, ServerInput},
     scenario::{Setup, Wire},
     script::{Action, act, command},
 };
@@ -65,6 +67,24 @@ pub struct Ends<P: Speaks, A: Agent> {
     heard: usize,
     tamper: Box<dyn Tamper>,
     moves: u32,
+    pub(super) recorded: Recorded,
+}
+
+/// What each machine was told, and when: to tell it again in another way.
+#[derive(Clone, Debug, Default)]
+pub struct Recorded {
+    /// The agent.
+    pub agent: Vec<(Given, Now)>,
+    /// Its Server.
+    pub server: Vec<(ServerInput, Now)>,
+    /// The host's Client.
+    pub client: Vec<(ClientInput, Now)>,
+    /// The observer between them.
+    pub observer: Vec<(ObserverInput, Now)>,
+    /// Every line that a Server or a Client wrote.
+    pub lines: Vec<(Dir, Vec<u8>)>,
+    /// Server and Client asked their embedder nothing, so that what they were told is all there is.
+    pub is_whole: bool,
 }
 
 impl<P: Speaks, A: Agent> Ends<P, A> {
@@ -82,15 +102,19 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
             found: Vec::new(),
             said: Vec::new(),
             observer: Observer::new(P::observer(setup), Sides::Both),
-            watch_down: LineSplitter::new(rules::<P>(Dir::Host)),
-            agent_reads: LineSplitter::new(rules::<P>(Dir::Host)),
-            host_reads: LineSplitter::new(rules::<P>(Dir::Agent)),
+            watch_down: LineSplitter::new(line_rules::<P>(Dir::Host)),
+            agent_reads: LineSplitter::new(line_rules::<P>(Dir::Host)),
+            host_reads: LineSplitter::new(line_rules::<P>(Dir::Agent)),
             foreign_down: BTreeSet::new(),
             foreign_up: BTreeSet::new(),
             held: VecDeque::new(),
             heard: 0,
             tamper,
             moves: 0,
+            recorded: Recorded {
+                is_whole: true,
+                ..Recorded::default()
+            },
             agent,
         };
         ends.pump();
@@ -104,7 +128,10 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
 
     /// A command of the host.
     pub fn command(&mut self, command: Command) {
-        self.host.command(command, self.now);
+        if let Some(call) = self.host.command(command, self.now) {
+            let input = ClientInput::Call(call);
+            self.recorded.client.push((input, self.now));
+        }
         self.pump();
     }
 
@@ -210,10 +237,12 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
         let is_due = |due: Option<Due>| due.is_some_and(|due| due.at_us <= mono_us);
         let before = self.moves;
         if !self.host.closed && is_due(self.host.client.poll_timeout()) {
+            self.recorded.client.push((ClientInput::Woken, self.now));
             self.host.client.handle_woken(self.now);
         }
         if self.exit.is_none() {
             if is_due(self.server.poll_timeout()) {
+                self.recorded.server.push((ServerInput::Woken, self.now));
                 self.server.handle_woken(self.now);
             }
             if is_due(self.agent.agent.poll_timeout()) {
@@ -319,6 +348,7 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
             Wish::CloseInput => self.host_closes(),
             Wish::Signal(signal) => self.signal(signal),
             Wish::Ask(id, ask) => {
+                self.recorded.is_whole = false;
                 let outcome = P::answer(&ask);
                 if let Err(misuse) = self.host.client.settle(id, outcome, self.now) {
                     self.find(By::Client, format!("L8: an ask of the Client: {misuse}"));
@@ -334,6 +364,10 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
             return;
         }
         self.note(if foreign { "> !" } else { ">" }, &bytes);
+        self.keep_lines(Dir::Host, &bytes, foreign);
+        self.recorded
+            .observer
+            .push((ObserverInput::Bytes(Dir::Host, bytes.clone()), self.now));
         let mut chunk = bytes.as_slice();
         while let Some(split) = self.watch_down.next(&mut chunk) {
             if foreign {
@@ -354,6 +388,9 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
             self.observer.handle_line(Dir::Host, split);
         }
         self.observer.handle_end(Dir::Host);
+        self.recorded
+            .observer
+            .push((ObserverInput::End(Dir::Host), self.now));
         self.judge();
     }
 
@@ -374,6 +411,7 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
         }
         if !lines.is_empty() {
             let lines = self.tamper.written(Dir::Agent, lines);
+            self.keep_lines(Dir::Agent, &lines, false);
             self.up.write(&lines, self.now.mono_us, false);
         }
         if let Some(output) = output {
@@ -387,6 +425,12 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
             return some;
         };
         self.heard += 1;
+        if !matches!(said, Said::Effect(..)) {
+            self.recorded.server.push((
+                ServerInput::Said(said.clone()),
+                said.at().unwrap_or(self.now),
+            ));
+        }
         match said {
             Said::Event(event) => self.server.handle_event(event),
             Said::Delta {
@@ -413,6 +457,7 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
         match output {
             ServerOutput::Call(call) => self.held.push_back(call),
             ServerOutput::Ask { id, ask } => {
+                self.recorded.is_whole = false;
                 let outcome = P::answer(&ask);
                 if let Err(misuse) = self.server.settle(id, outcome, self.now) {
                     self.find(By::Drive, format!("L8: an ask of the Server: {misuse}"));
@@ -438,7 +483,7 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
             return false;
         };
         self.agent.now = self.now;
-        self.agent.give(super::Given::Call(call));
+        self.agent.give(Given::Call(call));
         true
     }
 
@@ -452,11 +497,21 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
             let bytes = self.tamper.read(Dir::Host, piece.bytes);
             let mut chunk = bytes.as_slice();
             // The splitter is lent out while the rest of the world moves.
-            let fresh = LineSplitter::new(rules::<P>(Dir::Host));
+            let fresh = LineSplitter::new(line_rules::<P>(Dir::Host));
             let mut splitter = std::mem::replace(&mut self.agent_reads, fresh);
+            let mut before = chunk;
             while let Some(split) = splitter.next(&mut chunk) {
+                // One line is one input, however many came at once.
+                let read = before.len() - chunk.len();
+                let read = before.get(..read).unwrap_or_default().to_vec();
+                before = chunk;
+                self.recorded.server.push((ServerInput::Bytes(read), now));
                 self.server.handle_line(split, now);
                 while self.agent_moves() {}
+            }
+            if !before.is_empty() {
+                let input = ServerInput::Bytes(before.to_vec());
+                self.recorded.server.push((input, now));
             }
             self.agent_reads = splitter;
             return true;
@@ -465,10 +520,8 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
             if let Some(split) = self.agent_reads.finish() {
                 self.server.handle_line(split, now);
             }
-            while self.agent_moves() {}
-            if self.exit.is_none() {
-                self.server.handle_end(now);
-            }
+            self.recorded.server.push((ServerInput::End, now));
+            self.server.handle_end(now);
             return true;
         }
         false
@@ -486,28 +539,59 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
                 self.tamper.read(Dir::Agent, piece.bytes)
             };
             let mut chunk = bytes.as_slice();
-            let fresh = LineSplitter::new(rules::<P>(Dir::Agent));
+            let fresh = LineSplitter::new(line_rules::<P>(Dir::Agent));
             let mut splitter = std::mem::replace(&mut self.host_reads, fresh);
+            let mut before = chunk;
             while let Some(split) = splitter.next(&mut chunk) {
+                let read = before.len() - chunk.len();
+                let read = before.get(..read).unwrap_or_default().to_vec();
+                before = chunk;
+                self.record_up(read, piece.foreign);
                 self.host_hears(split, piece.foreign);
+            }
+            if !before.is_empty() {
+                self.record_up(before.to_vec(), piece.foreign);
             }
             self.host_reads = splitter;
             return true;
         }
         if self.up.read_end(now.mono_us) {
-            let fresh = LineSplitter::new(rules::<P>(Dir::Agent));
+            let fresh = LineSplitter::new(line_rules::<P>(Dir::Agent));
             let mut splitter = std::mem::replace(&mut self.host_reads, fresh);
             if let Some(split) = splitter.finish() {
                 self.host_hears(split, false);
             }
+            let code = self.exit.unwrap_or_default();
             self.observer.handle_end(Dir::Agent);
-            self.observer.handle_exit(self.exit.unwrap_or_default());
+            self.observer.handle_exit(code);
             self.observer.finish();
+            self.recorded.observer.extend([
+                (ObserverInput::End(Dir::Agent), now),
+                (ObserverInput::Exit(code), now),
+            ]);
+            self.recorded.client.push((ClientInput::End, now));
             self.judge();
             self.host.client.handle_end(now);
             return true;
         }
         false
+    }
+
+    /// Bytes of the agent that its host has read.
+    fn record_up(&mut self, bytes: Vec<u8>, foreign: bool) {
+        if !foreign {
+            let input = ObserverInput::Bytes(Dir::Agent, bytes.clone());
+            self.recorded.observer.push((input, self.now));
+        }
+        let input = ClientInput::Bytes(bytes);
+        self.recorded.client.push((input, self.now));
+    }
+
+    fn keep_lines(&mut self, dir: Dir, bytes: &[u8], foreign: bool) {
+        let lines = bytes.split(|byte| *byte == b'\n');
+        let lines = lines.filter(|line| !foreign && !line.is_empty());
+        let lines = lines.map(|line| (dir, line.to_vec()));
+        self.recorded.lines.extend(lines);
     }
 
     fn host_hears(&mut self, split: Split<'_>, foreign: bool) {
@@ -529,6 +613,8 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
         if self.exit.is_none() {
             self.mess.hurried |= self.mess.signal;
             self.mess.signal = true;
+            let input = ServerInput::Signal(signal);
+            self.recorded.server.push((input, self.now));
             self.server.handle_signal(signal, self.now);
         }
     }

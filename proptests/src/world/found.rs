@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::Recorded;
 use crate::{reference::Broken, scenario::Scenario};
 
 /// Who found it.
@@ -74,6 +75,8 @@ pub struct Report {
     pub said: Vec<(Option<usize>, String)>,
     /// Steps, and where the agent and its host stood at the end.
     pub end: String,
+    /// What each machine was told.
+    pub recorded: Recorded,
 }
 
 impl Report {

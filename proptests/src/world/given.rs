@@ -94,6 +94,41 @@ impl Chunk {
     }
 }
 
+impl From<&ModelChunk<'_>> for Chunk {
+    fn from(chunk: &ModelChunk<'_>) -> Self {
+        match chunk {
+            ModelChunk::Begin { .. } => Chunk::Begin,
+            ModelChunk::Text(text) => Chunk::Text((*text).into()),
+            ModelChunk::Thinking(text) => Chunk::Thinking((*text).into()),
+            ModelChunk::Signature(text) => Chunk::Signature((*text).into()),
+            ModelChunk::Redacted(text) => Chunk::Redacted((*text).into()),
+            ModelChunk::CallBegin { index, id, name } => Chunk::CallBegin {
+                index: *index,
+                id: id.map(str::to_owned),
+                name: (*name).into(),
+            },
+            ModelChunk::CallArgs { index, text } => Chunk::CallArgs {
+                index: *index,
+                text: (*text).into(),
+            },
+            ModelChunk::CallEnd { index } => Chunk::CallEnd { index: *index },
+            ModelChunk::Alive => Chunk::Alive,
+            ModelChunk::Usage(usage) => Chunk::Usage(*usage),
+            ModelChunk::Finish(word) => Chunk::Finish((*word).into()),
+            ModelChunk::End => Chunk::End,
+            ModelChunk::Failed {
+                failure,
+                reached,
+                retry_after_us,
+            } => Chunk::Failed {
+                failure: failure.clone(),
+                reached: *reached,
+                retry_after_us: *retry_after_us,
+            },
+        }
+    }
+}
+
 /// An input, owned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Given {
@@ -196,6 +231,15 @@ impl core::fmt::Display for Said {
 }
 
 impl Said {
+    /// When; an effect doesn't say.
+    pub fn at(&self) -> Option<Now> {
+        match self {
+            Said::Event(event) => Some(event.at),
+            Said::Delta { at, .. } => Some(*at),
+            Said::Effect(..) => None,
+        }
+    }
+
     /// What the event says, if it is one of the outermost agent.
     pub fn what(&self) -> Option<&What> {
         match self {

@@ -70,9 +70,9 @@ impl<P: Speaks> HostEnd<P> {
     }
 
     /// Gives a command, if the Client takes one.
-    pub(super) fn command(&mut self, command: Command, now: Now) {
+    pub(super) fn command(&mut self, command: Command, now: Now) -> Option<Call> {
         if self.closed || !self.client.wants_commands() {
-            return;
+            return None;
         }
         let id = CommandId(self.next_command);
         self.next_command += 1;
@@ -80,7 +80,8 @@ impl<P: Speaks> HostEnd<P> {
         self.checker.command(&call);
         self.owed.insert(id, call.command.clone());
         self.log.push(Entry::In(Given::Call(call.clone()), now));
-        self.client.handle_command(call, now);
+        self.client.handle_command(call.clone(), now);
+        Some(call)
     }
 
     /// The next output, and the bytes before it.

@@ -25,13 +25,13 @@ use turnwire::vocab::{
     *,
 };
 
-pub use self::ends::Ends;
+pub use self::ends::{Ends, Recorded};
 pub use self::found::{By, Found, Report};
 pub use self::given::{Chunk, Given, Said};
 pub use self::host::HostEnd;
 pub use self::pipe::Pipe;
-pub use self::play::{play_agent, play_ends, run, run_text, run_with, session_world};
-pub use self::speaks::{Mess, Speaks, Tamper, Untouched};
+pub use self::play::{START, play_agent, play_ends, run, run_text, run_with, session_world};
+pub use self::speaks::{Mess, Speaks, Tamper, Untouched, line_rules};
 pub use self::watch::{pairing, shape};
 
 /// An agent and everything around it.

@@ -1,9 +1,13 @@
 //! openmax in the world.
 
 use turnwire::{
+    json::Members,
     protocol::{
-        observer::Finding,
-        openmax::{ClientConfig, ObserverConfig, Openmax, ServerConfig, preset},
+        observer::{Dir, Finding},
+        openmax::{
+            ClientConfig, ObserverConfig, Openmax, ServerConfig, preset,
+            wire::{AgentLine, HostLine},
+        },
     },
     session::SessionConfig,
     vocab::*,
@@ -110,6 +114,22 @@ impl Speaks for Openmax {
             | Command::Session(_)
             | Command::SteerRun { .. } => false,
         }
+    }
+
+    fn again(dir: Dir, line: &[u8]) -> Option<Vec<u8>> {
+        let mut members = Members::new();
+        let mut out = Vec::new();
+        match dir {
+            Dir::Host => HostLine::decode(line, &mut members)
+                .ok()
+                .filter(|line| !matches!(line, HostLine::Unknown { .. }))?
+                .encode(&mut out),
+            Dir::Agent => AgentLine::decode(line, &mut members)
+                .ok()
+                .filter(|line| !matches!(line, AgentLine::Unknown { .. }))?
+                .encode(&mut out),
+        }
+        Some(out)
     }
 
     /// A question of a running call can't be told from one about another call of the same tool.

@@ -6,7 +6,7 @@ use turnwire::{
     vocab::{laws::Scope, *},
 };
 
-use super::{By, Ends, Found, Report, Speaks, Tamper, Untouched, World, view};
+use super::{By, Ends, Found, Recorded, Report, Speaks, Tamper, Untouched, World, view};
 use crate::{
     reference::{Judged, Reference},
     scenario::{Scenario, Step},
@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// When every scenario begins.
-const START: Now = Now {
+pub const START: Now = Now {
     mono_us: 1_000_000,
     unix_ms: 1_700_000_000_000,
 };
@@ -106,6 +106,10 @@ pub fn play_agent<A: Agent>(scenario: &Scenario, mut world: World<A>, judged: Ju
         found,
         said,
         end: format!("closed {}, {} outputs", world.closed(), world.said.len()),
+        recorded: Recorded {
+            agent: world.given,
+            ..Recorded::default()
+        },
     }
 }
 
@@ -141,11 +145,15 @@ pub fn play_ends<P: Speaks, A: Agent>(
         ends.agent.said.len(),
         ends.host.log.len()
     );
+    let found = everything(&mut ends, judged);
+    let mut recorded = std::mem::take(&mut ends.recorded);
+    recorded.agent = ends.agent.given;
     Report {
         scenario: scenario.clone(),
-        found: everything(ends, judged),
+        found,
         said,
         end,
+        recorded,
     }
 }
 
@@ -235,7 +243,7 @@ fn of_agent<A: Agent>(world: &World<A>, judged: Judged, found: &mut Vec<Found>) 
     found.extend(broken.iter().map(|one| Found::broken(By::Reference, one)));
 }
 
-fn everything<P: Speaks, A: Agent>(mut ends: Ends<P, A>, judged: Judged) -> Vec<Found> {
+fn everything<P: Speaks, A: Agent>(ends: &mut Ends<P, A>, judged: Judged) -> Vec<Found> {
     let mut found = std::mem::take(&mut ends.found);
     of_agent(&ends.agent, judged, &mut found);
     let host = &ends.host;

@@ -40,6 +40,9 @@ pub trait Speaks: Observed {
         true
     }
 
+    /// A line of this side, decoded and encoded again; `None`: it is no line of the contract (L10).
+    fn again(dir: Dir, line: &[u8]) -> Option<Vec<u8>>;
+
     /// Answers what a Server or a Client asks of its embedder.
     fn answer(ask: &Self::Ask) -> Self::Outcome;
 
@@ -101,7 +104,7 @@ pub struct Untouched;
 impl Tamper for Untouched {}
 
 /// The rules of a side's lines, with a limit that is small enough to be passed.
-pub(super) fn rules<P: Protocol>(dir: Dir) -> turnwire::frame::LineRules {
+pub fn line_rules<P: Protocol>(dir: Dir) -> turnwire::frame::LineRules {
     match dir {
         Dir::Host => turnwire::frame::LineRules {
             max_bytes: P::host_line_rules().max_bytes.min(LINE_MAX),

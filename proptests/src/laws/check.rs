@@ -1,0 +1,235 @@
+//! All laws for all of our machines, on whatever bytes say: bodies of property tests and fuzz targets.
+
+use turnwire::{
+    frame::{LineRules, OverLong, SseLimits, Tail},
+    model::{Api, ReplyLimits},
+    protocol::{observer::Dir, openmax::Openmax},
+    session::Session,
+    vocab::*,
+};
+
+use super::{
+    AgentMachine, Broken, ClientMachine, LineMachine, Machine, ObserverMachine, ReplyInput,
+    ReplyMachine, ServerInput, ServerMachine, SseMachine, law_l1, law_l2, law_l3, law_l4, law_l5,
+    law_l6, law_l7, law_l8, law_l9, law_l10_line,
+};
+use crate::{
+    bytes::Source,
+    scenario::Scenario,
+    world::{Chunk, Given, Report, START, Speaks, line_rules, run_with},
+};
+
+/// Outputs that one input gives at most: a few for each thing that is open, and the limits of the world are small.
+const MOST_OUTPUTS: usize = 2_000;
+
+/// Plays the scenario of these bytes, and holds every machine in it to the laws, each on what it was told there.
+///
+/// # Errors
+/// The first law that is broken.
+pub fn check(data: &[u8]) -> Result<(), Broken> {
+    let scenario = Scenario::decode(data);
+    let report = run_with(&scenario);
+    let size = 1 + data.len() % 13;
+    check_agent(&report)?;
+    if !scenario.setup.is_agent_alone() {
+        check_ends::<Openmax>(&report, size)?;
+    }
+    Ok(())
+}
+
+fn check_agent(report: &Report) -> Result<(), Broken> {
+    let setup = &report.scenario.setup;
+    let mut config = setup.session();
+    if !setup.is_agent_alone() {
+        Openmax::session(&mut config, setup);
+    }
+    let snapshots = config.policy.snapshots;
+    let make = || {
+        let info = Box::new(Openmax::info());
+        AgentMachine(Session::new(config.clone(), info, START))
+    };
+    let story = &report.recorded.agent;
+    all(make, story)?;
+    law_l8(make, story, |given| settled_again(given, snapshots))
+}
+
+/// Laws that take nothing but a machine and a story.
+fn all<M: Machine>(make: impl Fn() -> M, story: &[(M::Input, Now)]) -> Result<(), Broken> {
+    law_l2(&make, story, 3)?;
+    law_l3(&make, story)?;
+    law_l4(&make, story)?;
+    law_l5(&make, story)?;
+    law_l6(&make, story)?;
+    law_l7(&make, story, |_| MOST_OUTPUTS)?;
+    law_l9(&make, story, |_| None, 0)
+}
+
+fn check_ends<P: Speaks>(report: &Report, size: usize) -> Result<(), Broken> {
+    let setup = &report.scenario.setup;
+    let (down, up) = (line_rules::<P>(Dir::Host), line_rules::<P>(Dir::Agent));
+    let recorded = &report.recorded;
+    let server = || ServerMachine::<P>::new(P::server(setup), down);
+    let client = || ClientMachine::<P>::new(P::client(setup), up);
+    let observer = || ObserverMachine::<P>::new(setup, down, up);
+    if recorded.is_whole {
+        law_l1(server, &recorded.server, size)?;
+        all(server, &recorded.server)?;
+        law_l1(client, &recorded.client, size)?;
+        all(client, &recorded.client)?;
+    }
+    law_l1(observer, &recorded.observer, size)?;
+    all(observer, &recorded.observer)?;
+
+    let bytes = |input: &(ServerInput, Now)| match &input.0 {
+        ServerInput::Bytes(bytes) => Some((bytes.clone(), input.1)),
+        ServerInput::End | ServerInput::Signal(_) | ServerInput::Said(_) | ServerInput::Woken => {
+            None
+        }
+    };
+    let mut lines: Vec<(Vec<u8>, Now)> = recorded.server.iter().filter_map(bytes).collect();
+    lines.push((Vec::new(), START));
+    check_lines(down, &lines, size)?;
+    for (dir, line) in &recorded.lines {
+        law_l10_line(line, |line| P::again(*dir, line))?;
+    }
+    Ok(())
+}
+
+fn check_lines(rules: LineRules, story: &[(Vec<u8>, Now)], size: usize) -> Result<(), Broken> {
+    let make = || LineMachine::new(rules);
+    law_l1(make, story, size)?;
+    all(make, story)
+}
+
+/// What settles an effect, once more.
+fn settled_again(given: &Given, snapshots: bool) -> Option<(Given, Misuse)> {
+    let settles = match given {
+        Given::Call(_) => false,
+        Given::Model(_, chunk) => matches!(chunk, Chunk::End | Chunk::Failed { .. }),
+        Given::Else(input) => match input {
+            // A call of which a snapshot was made has two effects of one id.
+            Input::Tool { update, .. } => {
+                let done = matches!(update, ToolUpdate::Done { .. } | ToolUpdate::Detached(_));
+                done && !snapshots
+            }
+            Input::Hook { .. } | Input::Store { .. } | Input::Reloaded { .. } => true,
+            Input::Call(_)
+            | Input::Model { .. }
+            | Input::Job { .. }
+            | Input::Run { .. }
+            | Input::Shell { .. }
+            | Input::Opened { .. }
+            | Input::Restored { .. }
+            | Input::DriverTools { .. }
+            | Input::Fault { .. }
+            | Input::Woken => false,
+        },
+    };
+    settles.then(|| (given.clone(), Misuse::AlreadySettled))
+}
+
+/// Pieces of what providers stream, whole and broken.
+const FRAGMENTS: [&str; 20] = [
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi \"}}]}\n\n",
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\\ud83e\\udd80\"}}]}\n\n",
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"reasoning\":\"hm\"}}]}\r\n\r\n",
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{\"}}]}}]}\n\n",
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"}\"}}]}}]}\n\n",
+    "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
+    "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}\n\n",
+    "data: [DONE]\n\n",
+    "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"model\":\"m\",\"usage\":{\"input_tokens\":1}}}\n\n",
+    "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
+    "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"hi\"}}\n\n",
+    "data: {\"type\":\"content_block_stop\",\"index\":0}\n\n",
+    "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":2}}\n\n",
+    "data: {\"type\":\"message_stop\"}\n\n",
+    "data: {\"error\":{\"message\":\"overloaded\"}}\n\n",
+    ": heartbeat\n\n",
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"con",
+    "\u{feff}",
+    "\n",
+    "\r",
+];
+
+/// Holds the line splitter, the decoder of server-sent events and both reply decoders to the laws, on a stream that
+/// these bytes choose: fragments of real ones, and raw bytes between them.
+///
+/// # Errors
+/// The first law that is broken.
+pub fn check_decoders(data: &[u8]) -> Result<(), Broken> {
+    let mut source = Source::new(data);
+    let size = 1 + source.below(16);
+    let limit = source.of([usize::MAX, 64, 200, 7, 0]);
+    let (api, streamed) = (source.of([Api::OpenAi, Api::Anthropic]), !source.flag());
+    let status = source.of([200, 500, 429]);
+    let rules = LineRules {
+        max_bytes: limit.min(1 << 20),
+        over: source.of([OverLong::Skip, OverLong::Fatal]),
+        tail: source.of([Tail::Deliver, Tail::Refuse]),
+    };
+    let mut pieces: Vec<Vec<u8>> = Vec::new();
+    while !source.is_empty() && pieces.len() < 60 {
+        let raw = source.byte();
+        match usize::from(raw).checked_sub(160) {
+            Some(at) => pieces.push(FRAGMENTS[at % FRAGMENTS.len()].into()),
+            None if raw >= 128 => pieces.push(vec![b'\n']),
+            None => pieces.push(vec![raw, source.byte()]),
+        }
+    }
+    fn at<T>(input: T) -> (T, Now) {
+        (input, START)
+    }
+    let end = [Vec::new()];
+    let bytes: Vec<_> = pieces.iter().cloned().chain(end).map(at).collect();
+    check_lines(rules, &bytes, size)?;
+
+    let limits = SseLimits {
+        max_event_bytes: limit.min(1 << 20),
+        ..SseLimits::default()
+    };
+    let sse = || SseMachine::new(limits);
+    law_l1(sse, &bytes, size)?;
+    all(sse, &bytes)?;
+
+    let limits = ReplyLimits {
+        reply_bytes: limit,
+        event_bytes: limit,
+        error_body_bytes: limit,
+        ..ReplyLimits::default()
+    };
+    let reply = || ReplyMachine::new(api, limits, streamed);
+    let last = if data.len() % 2 == 0 {
+        ReplyInput::End
+    } else {
+        ReplyInput::Broken
+    };
+    let body = pieces.into_iter().map(ReplyInput::Bytes);
+    let head = [ReplyInput::Head(status)];
+    let story: Vec<_> = head.into_iter().chain(body).chain([last]).map(at).collect();
+    law_l1(reply, &story, size)?;
+    all(reply, &story)?;
+    settles_once(reply(), &story)
+}
+
+/// L8 of a reply: whatever comes, one chunk settles it, and nothing follows.
+fn settles_once(mut reply: ReplyMachine, story: &[(ReplyInput, Now)]) -> Result<(), Broken> {
+    let mut chunks = Vec::new();
+    for (input, now) in story {
+        // Never misuse: it has none.
+        let _: Result<(), Misuse> = reply.handle(input, *now);
+        chunks.extend(std::iter::from_fn(|| reply.poll()));
+    }
+    let is_last = |chunk: &Chunk| matches!(chunk, Chunk::End | Chunk::Failed { .. });
+    let first = chunks.iter().position(is_last);
+    if reply.is_settled() && first.is_some_and(|at| at + 1 == chunks.len()) {
+        return Ok(());
+    }
+    Err(Broken {
+        law: "L8",
+        why: format!(
+            "the settlement is at {first:?} of {}: {chunks:?}",
+            chunks.len()
+        ),
+    })
+}
