@@ -415,7 +415,7 @@ impl Reference {
                 let once = self.over.insert(*call);
                 self.must(once, "TW-05", || format!("{said} twice"));
             }
-            What::TurnEnded { .. } => {
+            What::StepEnded { .. } | What::TurnEnded { .. } => {
                 let open: Vec<_> = self.started.difference(&self.over).copied().collect();
                 self.must(open.is_empty(), "TW-05", || {
                     format!("{said}, and {open:?} run")

@@ -199,7 +199,7 @@ pub fn check_decoders(data: &[u8]) -> Result<(), Broken> {
         ..ReplyLimits::default()
     };
     let reply = || ReplyMachine::new(api, limits, streamed);
-    let last = if data.len() % 2 == 0 {
+    let last = if data.len().is_multiple_of(2) {
         ReplyInput::End
     } else {
         ReplyInput::Broken

@@ -225,7 +225,7 @@ pub enum ServerInput {
     /// A signal.
     Signal(Signal),
     /// An event, or a delta, of the agent.
-    Said(Said),
+    Said(Box<Said>),
     /// A deadline came.
     Woken,
 }
@@ -297,26 +297,14 @@ impl<P: Protocol> Machine for ServerMachine<P> {
                 self.server.handle_end(now);
             }
             ServerInput::Signal(signal) => self.server.handle_signal(*signal, now),
-            ServerInput::Said(Said::Event(event)) => self.server.handle_event(&Event {
-                at: now,
-                ..event.clone()
-            }),
-            ServerInput::Said(Said::Delta {
-                run,
-                message,
-                block,
-                kind,
-                text,
-                ..
-            }) => self.server.handle_delta(&DeltaRef {
-                at: now,
-                run: *run,
-                message: *message,
-                block: *block,
-                kind: *kind,
-                text,
-            }),
-            ServerInput::Said(Said::Effect(..)) => {}
+            ServerInput::Said(said) => match said.lend() {
+                Output::Event(event) => self.server.handle_event(&Event {
+                    at: now,
+                    ..event.clone()
+                }),
+                Output::Delta(delta) => self.server.handle_delta(&DeltaRef { at: now, ..delta }),
+                Output::Effect { .. } => {}
+            },
             ServerInput::Woken => self.server.handle_woken(now),
         }
         Ok(())

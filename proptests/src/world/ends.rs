@@ -49,7 +49,10 @@ pub struct Ends<P: Speaks, A: Agent> {
     pub exit: Option<i64>,
     /// What became of the world.
     pub mess: Mess,
-    pub(super) found: Vec<Found>,
+    /// Whether the agent's driver heeds what its host hasn't read (TW-10). It does.
+    pub heeds: bool,
+    /// What was found wrong so far, beside what is only judged at the end.
+    pub found: Vec<Found>,
     /// Lines as they went over the wire, and what else a reader wants to know.
     pub(super) said: Vec<String>,
     observer: Observer<P>,
@@ -99,6 +102,7 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
             now,
             exit: None,
             mess: Mess::default(),
+            heeds: true,
             found: Vec::new(),
             said: Vec::new(),
             observer: Observer::new(P::observer(setup), Sides::Both),
@@ -175,7 +179,7 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
     /// Lets something happen that the agent's driver sees.
     pub fn driver(&mut self, what: impl FnOnce(&mut World<A>)) {
         if self.exit.is_none() {
-            self.agent.reads = self.up.unread() <= SOFT && self.server_takes();
+            self.agent.reads = !self.heeds || self.up.unread() <= SOFT;
             what(&mut self.agent);
         }
         self.pump();
@@ -297,7 +301,7 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
         self.exit.is_none()
             && self.server.wants_lines()
             && self.held.is_empty()
-            && self.up.unread() <= CONTROL
+            && (!self.heeds || self.up.unread() <= CONTROL)
     }
 
     fn pipe(&mut self, dir: Dir) -> &mut Pipe {
@@ -427,7 +431,7 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
         self.heard += 1;
         if !matches!(said, Said::Effect(..)) {
             self.recorded.server.push((
-                ServerInput::Said(said.clone()),
+                ServerInput::Said(Box::new(said.clone())),
                 said.at().unwrap_or(self.now),
             ));
         }
@@ -533,11 +537,7 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
         if self.host.client.wants_lines()
             && let Some(piece) = self.up.read(now.mono_us)
         {
-            let bytes = if piece.foreign {
-                piece.bytes
-            } else {
-                self.tamper.read(Dir::Agent, piece.bytes)
-            };
+            let bytes = self.tamper.read(Dir::Agent, piece.bytes);
             let mut chunk = bytes.as_slice();
             let fresh = LineSplitter::new(line_rules::<P>(Dir::Agent));
             let mut splitter = std::mem::replace(&mut self.host_reads, fresh);

@@ -140,6 +140,62 @@ pub enum Given {
     Else(Input<'static>),
 }
 
+impl From<&Input<'_>> for Given {
+    fn from(input: &Input<'_>) -> Self {
+        Given::Else(match input {
+            Input::Call(call) => return Given::Call(call.clone()),
+            Input::Model { request, chunk } => return Given::Model(*request, Chunk::from(chunk)),
+            Input::Tool { call, update } => Input::Tool {
+                call: *call,
+                update: update.clone(),
+            },
+            Input::Hook { hook, outcome } => Input::Hook {
+                hook: *hook,
+                outcome: outcome.clone(),
+            },
+            Input::Store { write, ok } => Input::Store {
+                write: *write,
+                ok: ok.clone(),
+            },
+            Input::Job { job, update } => Input::Job {
+                job: *job,
+                update: update.clone(),
+            },
+            Input::Run { run, event } => Input::Run {
+                run: *run,
+                event: event.clone(),
+            },
+            Input::Shell { command, outcome } => Input::Shell {
+                command: *command,
+                outcome: outcome.clone(),
+            },
+            Input::Opened { command, info } => Input::Opened {
+                command: *command,
+                info: info.clone(),
+            },
+            Input::Reloaded { command, outcome } => Input::Reloaded {
+                command: *command,
+                outcome: outcome.clone(),
+            },
+            Input::Restored {
+                checkpoint,
+                outcome,
+            } => Input::Restored {
+                checkpoint: *checkpoint,
+                outcome: outcome.clone(),
+            },
+            Input::DriverTools { tools, mcp } => Input::DriverTools {
+                tools: tools.clone(),
+                mcp: mcp.clone(),
+            },
+            Input::Fault { detail } => Input::Fault {
+                detail: detail.clone(),
+            },
+            Input::Woken => Input::Woken,
+        })
+    }
+}
+
 impl Given {
     /// The input, lent.
     pub fn input(&self) -> Input<'_> {
@@ -231,6 +287,32 @@ impl core::fmt::Display for Said {
 }
 
 impl Said {
+    /// The output, lent.
+    pub fn lend(&self) -> Output<'_> {
+        match self {
+            Said::Event(event) => Output::Event(event),
+            Said::Delta {
+                at,
+                run,
+                message,
+                block,
+                kind,
+                text,
+            } => Output::Delta(DeltaRef {
+                at: *at,
+                run: *run,
+                message: *message,
+                block: *block,
+                kind: *kind,
+                text,
+            }),
+            Said::Effect(run, effect) => Output::Effect {
+                run: *run,
+                effect: effect.clone(),
+            },
+        }
+    }
+
     /// When; an effect doesn't say.
     pub fn at(&self) -> Option<Now> {
         match self {
