@@ -106,24 +106,15 @@ fn settled_again(given: &Given, snapshots: bool) -> Option<(Given, Misuse)> {
     let settles = match given {
         Given::Call(_) => false,
         Given::Model(_, chunk) => matches!(chunk, Chunk::End | Chunk::Failed { .. }),
-        Given::Else(input) => match input {
-            // A call of which a snapshot was made has two effects of one id.
-            Input::Tool { update, .. } => {
-                let done = matches!(update, ToolUpdate::Done { .. } | ToolUpdate::Detached(_));
-                done && !snapshots
-            }
-            Input::Hook { .. } | Input::Store { .. } | Input::Reloaded { .. } => true,
-            Input::Call(_)
-            | Input::Model { .. }
-            | Input::Job { .. }
-            | Input::Run { .. }
-            | Input::Shell { .. }
-            | Input::Opened { .. }
-            | Input::Restored { .. }
-            | Input::DriverTools { .. }
-            | Input::Fault { .. }
-            | Input::Woken => false,
-        },
+        // A call of which a snapshot was made has two effects of one id.
+        Given::Else(Input::Tool { update, .. }) => {
+            let done = matches!(update, ToolUpdate::Done { .. } | ToolUpdate::Detached(_));
+            done && !snapshots
+        }
+        Given::Else(input) => matches!(
+            input,
+            Input::Hook { .. } | Input::Store { .. } | Input::Reloaded { .. }
+        ),
     };
     settles.then(|| (given.clone(), Misuse::AlreadySettled))
 }

@@ -184,6 +184,10 @@ impl From<&Input<'_>> for Given {
                 checkpoint: *checkpoint,
                 outcome: outcome.clone(),
             },
+            Input::Refrozen { frozen, changes } => Input::Refrozen {
+                frozen: frozen.clone(),
+                changes: changes.clone(),
+            },
             Input::DriverTools { tools, mcp } => Input::DriverTools {
                 tools: tools.clone(),
                 mcp: mcp.clone(),
