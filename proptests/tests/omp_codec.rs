@@ -464,7 +464,7 @@ fn large_frame() -> impl Strategy<Value = Large> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(turnwire_proptests::config(12))]
 
     #[test]
     fn l10_a_frame_in_chunks_is_the_frame_again(Large(frame) in large_frame(), small in 0..3usize) {

@@ -283,6 +283,8 @@ fn disturbed(line: &str, edits: &[Edit]) -> Value {
 }
 
 proptest! {
+    #![proptest_config(turnwire_proptests::config(256))]
+
     #[test]
     fn l10_a_disturbed_line_of_an_agent_is_kept_whole(which in any::<Index>(), edits in edits()) {
         let lines = agent_lines();
@@ -552,7 +554,7 @@ fn omp_17_what_is_new_is_kept() {
 }
 
 #[test]
-fn omp_16_a_deep_tree_is_read() {
+fn a_deep_tree_is_read() {
     let mut members = Members::new();
     let deep = 20_000;
     let line = format!(

@@ -4,7 +4,10 @@
 //! of them; what isn't known is kept.
 
 pub mod codec;
+mod guarantees;
 pub mod wire;
+
+pub use guarantees::GUARANTEES;
 
 /// What distinguishes a program's surface, whose protocol number never says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
