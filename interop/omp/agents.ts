@@ -76,3 +76,14 @@ export function turnwire(path: string): Agent {
 		read: path => ({ name: "read_file", arguments: { path } }),
 	};
 }
+
+/** The same agent, with all that is said to it and by it written down. */
+export function recorded(agent: Agent): Agent {
+	return {
+		...agent,
+		command: (stage, host, needs) => [
+			...[process.execPath, join(here, "tee.ts"), stage.record()],
+			...agent.command(stage, host, needs),
+		],
+	};
+}

@@ -15,6 +15,8 @@ export class Stage {
 	readonly home = join(this.#root, "home");
 	/** Marks every process of the scene, so that one left over is found. */
 	readonly mark = `TURNWIRE_INTEROP=${this.#root}`;
+	/** What was said in the scene, a file for each start of an agent that is recorded. */
+	readonly recordings: string[] = [];
 	readonly #closers: Array<() => unknown> = [];
 	#waiting = "its start";
 
@@ -27,6 +29,13 @@ export class Stage {
 	get env(): Record<string, string> {
 		const [name, value] = this.mark.split("=") as [string, string];
 		return { HOME: this.home, PATH: Bun.env.PATH ?? "", LANG: "C.UTF-8", [name]: value };
+	}
+
+	/** The file for the next recording. */
+	record(): string {
+		const file = join(this.#root, `said-${this.recordings.length}.jsonl`);
+		this.recordings.push(file);
+		return file;
 	}
 
 	/** Runs at the end of the scene, the last one first, whether it passed or not. */
@@ -95,6 +104,8 @@ export interface Scene {
 	/** Seconds it may take; a loaded machine takes long to start an agent. */
 	limit?: number;
 	play: (stage: Stage) => Promise<void>;
+	/** Looks at what the scene left, when all of it has ended; says what is wrong. */
+	after?: (stage: Stage) => string[];
 }
 
 const LIMIT = 120;
@@ -127,6 +138,7 @@ export async function run(group: string, scene: Scene): Promise<boolean> {
 		left = stage.left();
 	}
 	if (left.length > 0) problems.push(`left running: ${stage.reap().join("; ")}`);
+	if (problems.length === 0) problems.push(...(scene.after?.(stage) ?? []));
 	stage.clear();
 	const seconds = ((performance.now() - begun) / 1_000).toFixed(1);
 	if (problems.length === 0) console.log(`ok    ${group}: ${scene.name} (${seconds} s)`);
