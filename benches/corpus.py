@@ -15,6 +15,7 @@ and the two SSE files tell the same story. That makes translation benchmarks
 Outputs (one file each, `--out DIR`):
   openmax.jsonl    openmax-stdio/6 events            {"session_id":..,"type":"token","text":..}
   openmax.host.jsonl  what the host says meanwhile    {"cmd":"user","text":..}
+  openmax.both.jsonl  both sides in one file, in the order of their writing
   agentx.jsonl     AgentX / Claude-Code stream-json  {"type":"stream_event","event":{..},..}
   openseek.jsonl   openseek_protocol events          {"event":"assistant_delta","content":..}
   splice.jsonl     Splice stream-json schema 2       {"schemaVersion":2,"type":"text",..}
@@ -56,7 +57,7 @@ import random
 import sys
 
 DIALECTS = ("openmax", "agentx", "openseek", "splice", "omp")
-HOSTS = ("openmax.host",)
+HOSTS = ("openmax.host", "openmax.both")
 SSE = ("openai", "anthropic")
 
 WORDS = (
@@ -297,6 +298,18 @@ class OpenMaxHost:
         if s[0] == "call" and asks(s):
             return [{"cmd": "approve", "approval_id": approval(s[1]), "approved": True}]
         return []
+
+
+class OpenMaxBoth(OpenMax):
+    """Both sides, for `turnwire check`: a stream that keeps the contract."""
+
+    def lines(self, s):
+        if s[0] == "turn":
+            return [{"cmd": "user", "text": s[2].strip() or "go on"}]
+        out = super().lines(s)
+        if s[0] == "call" and asks(s):
+            out.insert(len(out) - 1, {"cmd": "approve", "approval_id": approval(s[1]), "approved": True})
+        return out
 
 
 def asks(call):
@@ -578,7 +591,7 @@ class Anthropic:
         return out
 
 
-SPELL = {"openmax": OpenMax, "openmax.host": OpenMaxHost, "agentx": AgentX, "openseek": OpenSeek, "splice": Splice, "omp": Omp, "openai": OpenAI, "anthropic": Anthropic}
+SPELL = {"openmax": OpenMax, "openmax.host": OpenMaxHost, "openmax.both": OpenMaxBoth, "agentx": AgentX, "openseek": OpenSeek, "splice": Splice, "omp": Omp, "openai": OpenAI, "anthropic": Anthropic}
 
 
 def shuffled(d, obj):

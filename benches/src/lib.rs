@@ -10,3 +10,4 @@
 
 pub mod corpus;
 pub mod race;
+pub mod usual;

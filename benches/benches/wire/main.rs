@@ -12,6 +12,7 @@ use turnwire::json::{Members, ScanRules, scan};
 use turnwire::protocol::openmax::wire::AgentLine;
 use turnwire_benches::corpus::{self, Mix};
 use turnwire_benches::race::{Race, Row};
+use turnwire_benches::usual::Line;
 
 /// openmax's rules for lines.
 const RULES: LineRules = LineRules {
@@ -153,7 +154,7 @@ fn read_events(race: &mut Race, mix: Mix, lines: &[&[u8]]) {
         || {
             let values = lines
                 .iter()
-                .filter_map(|line| serde_json::from_slice::<usual::Line>(line).ok());
+                .filter_map(|line| serde_json::from_slice::<Line>(line).ok());
             values.map(|line| line.weight()).sum()
         },
     );
@@ -171,7 +172,7 @@ fn write_events(race: &mut Race, mix: Mix, lines: &[&[u8]]) {
         .iter()
         .filter_map(|line| AgentLine::decode(line, &mut members).ok())
         .collect();
-    let theirs: Vec<usual::Line> = lines
+    let theirs: Vec<Line> = lines
         .iter()
         .filter_map(|line| serde_json::from_slice(line).ok())
         .collect();

@@ -10,12 +10,10 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use memchr::memmem::Finder;
-
 use crate::frame::{LineRules, LineSplitter, OverLong, Place, Split, SplitKind, Tail, is_blank};
-use crate::json::{self, Duplicates, LoneSurrogates, Members, ScanRules};
+use crate::json::Members;
 use crate::protocol::observer::{
-    Dir, Finding, Label, Observed, Observer, Rule, Severity, Sides, Tally, Watch,
+    Buffers, Dir, Finding, Label, Observed, Observer, ReadLine, Rule, Severity, Sides, Tally, Watch,
 };
 
 use row::{Row, is_row};
@@ -106,13 +104,6 @@ const RULES: LineRules = LineRules {
     tail: Tail::Refuse,
 };
 
-/// For a look at a line's members.
-const LOOK: ScanRules = ScanRules {
-    lone_surrogates: LoneSurrogates::Replace,
-    duplicates: Duplicates::Pass,
-    ..ScanRules::STRICT
-};
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Unknown,
@@ -151,17 +142,16 @@ struct Held {
 pub struct Check<P: Observed> {
     observer: Observer<P>,
     reader: Reader<P>,
+    buffers: Buffers,
     splitter: LineSplitter,
 }
 
-/// All but the splitter, whose lines are lent while this works.
+/// All but the splitter and the buffers, whose lines are lent while this works.
 #[derive(Debug)]
 struct Reader<P> {
     from: From,
     form: Form,
     members: Members,
-    /// Looks for what every line of a host has in it.
-    cmd: Finder<'static>,
     limit: usize,
     /// An event of the agent was seen.
     begun: bool,
@@ -187,7 +177,6 @@ impl<P: Observed> Check<P> {
                 from,
                 form: Form::Unknown,
                 members: Members::new(),
-                cmd: Finder::new(b"cmd"),
                 limit: P::host_line_rules().max_bytes,
                 begun: false,
                 seen_agent: false,
@@ -197,6 +186,7 @@ impl<P: Observed> Check<P> {
                 bad_rows: 0,
                 protocol: core::marker::PhantomData,
             },
+            buffers: Buffers::default(),
             splitter: LineSplitter::new(RULES),
         }
     }
@@ -204,19 +194,33 @@ impl<P: Observed> Check<P> {
     /// Takes a piece of the stream.
     pub fn read(&mut self, mut chunk: &[u8], sink: &mut Sink<'_>) {
         while let Some(split) = self.splitter.next(&mut chunk) {
-            self.reader.line(&mut self.observer, &split, sink);
+            let to = &mut To {
+                observer: &mut self.observer,
+                sink,
+            };
+            self.reader.line(&split, &mut self.buffers, to);
         }
     }
 
     /// The end of the stream.
     pub fn end(&mut self, sink: &mut Sink<'_>) {
         if let Some(split) = self.splitter.finish() {
-            self.reader.line(&mut self.observer, &split, sink);
+            let to = &mut To {
+                observer: &mut self.observer,
+                sink,
+            };
+            self.reader.line(&split, &mut self.buffers, to);
         }
         self.reader.release(None, sink);
         self.observer.handle_end(Dir::Agent);
         self.observer.finish();
-        self.reader.findings(&mut self.observer, None, sink);
+        while let Some(finding) = self.observer.poll_finding() {
+            self.reader.count(&finding);
+            sink(Checked::Finding {
+                finding,
+                line: None,
+            });
+        }
     }
 
     /// The result so far; after [`end`](Check::end), of all.
@@ -243,13 +247,17 @@ impl<P: Observed> Check<P> {
     }
 }
 
+/// Who hears of a line, and who of what is found.
+struct To<'a, 's, P: Observed> {
+    observer: &'a mut Observer<P>,
+    sink: &'a mut Sink<'s>,
+}
+
 impl<P: Observed> Reader<P> {
     /// A line of the file.
-    fn line(&mut self, observer: &mut Observer<P>, split: &Split<'_>, sink: &mut Sink<'_>) {
-        let (bytes, whole) = match split.what {
-            SplitKind::Line(bytes) => (bytes, true),
-            SplitKind::Tail(bytes) => (bytes, false),
-            SplitKind::TooLong { .. } => return,
+    fn line(&mut self, split: &Split<'_>, buffers: &mut Buffers, to: &mut To<'_, '_, P>) {
+        let (SplitKind::Line(bytes) | SplitKind::Tail(bytes)) = split.what else {
+            return;
         };
         if is_blank(bytes) {
             return;
@@ -262,131 +270,126 @@ impl<P: Observed> Reader<P> {
             };
         }
         if self.form == Form::Recording {
-            return self.row(observer, bytes, split.place, sink);
+            return self.row(bytes, split.place, buffers, to);
         }
         let dir = match self.from {
             From::Host => Some(Dir::Host),
             From::Agent => Some(Dir::Agent),
-            From::Both | From::Guess => self.whose(bytes, observer.sides()),
+            From::Both | From::Guess => None,
         };
-        self.feed(observer, dir, bytes, whole, split.place, sink);
-    }
-
-    /// Whose line this is; `None` if it can't be told.
-    fn whose(&mut self, line: &[u8], sides: Sides) -> Option<Dir> {
-        if self.cmd.find(line).is_none() && sides == Sides::Agent {
-            return Some(Dir::Agent);
-        }
-        match json::scan(line, &LOOK, &mut self.members) {
-            Ok(object) if object.get("cmd").is_some() => Some(Dir::Host),
-            Ok(object) if object.get("type").is_some() => Some(Dir::Agent),
-            Ok(_) | Err(_) => match sides {
-                Sides::Host => Some(Dir::Host),
-                Sides::Agent => Some(Dir::Agent),
-                Sides::Both => None,
-            },
-        }
+        self.feed(dir, split, buffers, to);
     }
 
     /// A row of a recording.
-    fn row(&mut self, observer: &mut Observer<P>, bytes: &[u8], place: Place, sink: &mut Sink<'_>) {
-        let row = match Row::read(bytes, &mut self.members) {
-            Ok(row) => row,
-            Err(why) => {
-                self.bad_rows += 1;
-                return sink(Checked::BadRow { place, why });
-            }
-        };
-        match row {
-            Row::Line { dir, text } => {
+    fn row(&mut self, bytes: &[u8], place: Place, buffers: &mut Buffers, to: &mut To<'_, '_, P>) {
+        let mut members = core::mem::take(&mut self.members);
+        match Row::read(bytes, &mut members) {
+            Ok(Row::Line { dir, text }) => {
                 // A write of the host can hold several lines; its last newline may be implied.
                 let text = text.strip_suffix(b"\n").unwrap_or(&text);
                 for line in text.split(|&byte| byte == b'\n') {
                     let line = line.strip_suffix(b"\r").unwrap_or(line);
                     if !is_blank(line) {
-                        self.feed(observer, Some(dir), line, true, place, sink);
+                        let what = SplitKind::Line(line);
+                        self.feed(Some(dir), &Split { place, what }, buffers, to);
                     }
                 }
             }
-            Row::Long { bytes } => {
-                self.before(observer, Dir::Host, sink);
-                let what = SplitKind::TooLong {
-                    bytes,
-                    limit: self.limit,
-                };
-                let label = observer.handle_line(Dir::Host, Split { place, what });
-                self.after(observer, Dir::Host, place, label, b"", sink);
+            Ok(Row::Long { bytes }) => {
+                let limit = self.limit;
+                let what = SplitKind::TooLong { bytes, limit };
+                self.judge(Dir::Host, &Split { place, what }, b"", buffers, to);
             }
-            Row::HostEnd => observer.handle_end(Dir::Host),
-            Row::Exit { code } => observer.handle_exit(code),
-            Row::Other => {}
+            Ok(Row::HostEnd) => to.observer.handle_end(Dir::Host),
+            Ok(Row::Exit { code }) => to.observer.handle_exit(code),
+            Ok(Row::Other) => {}
+            Err(why) => {
+                self.bad_rows += 1;
+                (to.sink)(Checked::BadRow { place, why });
+            }
+        }
+        self.members = members;
+    }
+
+    /// A line that isn't blank; of the host or the agent, or that must be found out.
+    fn feed(
+        &mut self,
+        dir: Option<Dir>,
+        split: &Split<'_>,
+        buffers: &mut Buffers,
+        to: &mut To<'_, '_, P>,
+    ) {
+        let (SplitKind::Line(bytes) | SplitKind::Tail(bytes)) = split.what else {
+            return;
+        };
+        if dir == Some(Dir::Host) && bytes.len() > self.limit {
+            return self.judge(Dir::Host, &self.too_long(split, bytes), bytes, buffers, to);
+        }
+        let line = ReadLine::new(split, buffers);
+        let dir = dir.or_else(|| whose(&line, to.observer.sides()));
+        if dir == Some(Dir::Host) && bytes.len() > self.limit {
+            return self.judge(Dir::Host, &self.too_long(split, bytes), bytes, buffers, to);
+        }
+        if let Some(dir) = dir {
+            self.before(dir, to);
+        }
+        let label = to.observer.handle_read(dir, &line);
+        self.after(dir.unwrap_or(Dir::Agent), split.place, label, bytes, to);
+    }
+
+    /// The same line as its receiver takes it.
+    fn too_long(&self, split: &Split<'_>, bytes: &[u8]) -> Split<'static> {
+        Split {
+            place: split.place,
+            what: SplitKind::TooLong {
+                bytes: bytes.len() as u64,
+                limit: self.limit,
+            },
         }
     }
 
-    fn feed(
+    /// Hands a line over whose side is known.
+    fn judge(
         &mut self,
-        observer: &mut Observer<P>,
-        dir: Option<Dir>,
-        line: &[u8],
-        whole: bool,
-        place: Place,
-        sink: &mut Sink<'_>,
+        dir: Dir,
+        split: &Split<'_>,
+        shown: &[u8],
+        buffers: &mut Buffers,
+        to: &mut To<'_, '_, P>,
     ) {
-        let what = if dir == Some(Dir::Host) && line.len() > self.limit {
-            SplitKind::TooLong {
-                bytes: line.len() as u64,
-                limit: self.limit,
-            }
-        } else if whole {
-            SplitKind::Line(line)
-        } else {
-            SplitKind::Tail(line)
-        };
-        let split = Split { place, what };
-        let Some(dir) = dir else {
-            let label = observer.handle_stray(split);
-            return self.after(observer, Dir::Agent, place, label, line, sink);
-        };
-        self.before(observer, dir, sink);
-        let label = observer.handle_line(dir, split);
-        self.after(observer, dir, place, label, line, sink);
+        self.before(dir, to);
+        let line = ReadLine::new(split, buffers);
+        let label = to.observer.handle_read(Some(dir), &line);
+        self.after(dir, split.place, label, shown, to);
     }
 
     /// Finds out which directions there are.
-    fn before(&mut self, observer: &mut Observer<P>, dir: Dir, sink: &mut Sink<'_>) {
+    fn before(&mut self, dir: Dir, to: &mut To<'_, '_, P>) {
         if self.from != From::Guess {
             return;
         }
         match dir {
             Dir::Host if self.begun => {}
-            Dir::Host if self.seen_agent => observer.set_sides(Sides::Both),
-            Dir::Host => observer.set_sides(Sides::Host),
+            Dir::Host if self.seen_agent => to.observer.set_sides(Sides::Both),
+            Dir::Host => to.observer.set_sides(Sides::Host),
             Dir::Agent => {
                 self.seen_agent = true;
-                if observer.sides() == Sides::Host {
-                    observer.set_sides(Sides::Both);
-                    self.release(Some(Severity::Info), sink);
+                if to.observer.sides() == Sides::Host {
+                    to.observer.set_sides(Sides::Both);
+                    self.release(Some(Severity::Info), to.sink);
                 }
             }
         }
     }
 
-    fn after(
-        &mut self,
-        observer: &mut Observer<P>,
-        dir: Dir,
-        place: Place,
-        label: Label,
-        line: &[u8],
-        sink: &mut Sink<'_>,
-    ) {
+    fn after(&mut self, dir: Dir, place: Place, label: Label, line: &[u8], to: &mut To<'_, '_, P>) {
         if dir == Dir::Agent && label.class == "event" {
             self.begun = true;
         }
         let waits = self.from == From::Guess && !self.seen_agent && dir == Dir::Host;
-        let findings: Vec<Finding> = core::iter::from_fn(|| observer.poll_finding()).collect();
+        let findings: Vec<Finding> = core::iter::from_fn(|| to.observer.poll_finding()).collect();
         if !waits {
-            return self.give(dir, place, label, line, findings, sink);
+            return self.give(dir, place, label, line, findings, to.sink);
         }
         self.held_bytes += line.len() + 256;
         self.held.push(Held {
@@ -396,7 +399,7 @@ impl<P: Observed> Reader<P> {
             findings,
         });
         if self.held_bytes > MOST_HELD {
-            self.release(None, sink);
+            self.release(None, to.sink);
         }
     }
 
@@ -443,13 +446,6 @@ impl<P: Observed> Reader<P> {
         }
     }
 
-    fn findings(&mut self, observer: &mut Observer<P>, line: Option<&[u8]>, sink: &mut Sink<'_>) {
-        while let Some(finding) = observer.poll_finding() {
-            self.count(&finding);
-            sink(Checked::Finding { finding, line });
-        }
-    }
-
     fn count(&mut self, finding: &Finding) {
         let [infos, warnings, errors] = &mut self.counts;
         *match finding.severity {
@@ -457,5 +453,18 @@ impl<P: Observed> Reader<P> {
             Severity::Warning => warnings,
             Severity::Error => errors,
         } += 1;
+    }
+}
+
+/// Whose line this is; `None` if it can't be told.
+fn whose(line: &ReadLine<'_, '_>, sides: Sides) -> Option<Dir> {
+    if line.get("cmd").is_some() {
+        return Some(Dir::Host);
+    }
+    match sides {
+        Sides::Agent => Some(Dir::Agent),
+        Sides::Host | Sides::Both if line.get("type").is_some() => Some(Dir::Agent),
+        Sides::Host => Some(Dir::Host),
+        Sides::Both => None,
     }
 }

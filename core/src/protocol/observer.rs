@@ -7,6 +7,8 @@
 //! Rules are data ([`Rule`]): each cites the contract. A rule that can't be judged, because a direction is missing or
 //! nobody told the exit code, is reported as skipped, with the reason ([`Observer::verdicts`]).
 
+mod read;
+
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -15,8 +17,10 @@ use core::ops::Range;
 
 use super::Protocol;
 use super::spec::Spec;
-use crate::frame::{Place, Split};
+use crate::frame::{Place, Split, SplitKind, is_blank};
 use crate::vocab::laws::Guarantee;
+
+pub use read::{Buffers, ReadLine, Text};
 
 /// Which way a line goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -245,7 +249,7 @@ pub trait Watch: Sized {
         &mut self,
         sides: Sides,
         dir: Option<Dir>,
-        line: &Split<'_>,
+        line: &ReadLine<'_, '_>,
         notes: &mut Notes,
     ) -> Label;
     /// The end of a direction.
@@ -397,6 +401,7 @@ pub struct Observer<P: Observed> {
     watch: P::Watch,
     sides: Sides,
     notes: Notes,
+    buffers: Buffers,
     exit: bool,
     finished: bool,
 }
@@ -408,6 +413,7 @@ impl<P: Observed> Observer<P> {
             watch: P::Watch::new(config),
             sides,
             notes: Notes::default(),
+            buffers: Buffers::default(),
             exit: false,
             finished: false,
         }
@@ -425,37 +431,45 @@ impl<P: Observed> Observer<P> {
 
     /// A line, or what stands in its place, as soon as it is written (host) or read (agent). Blank ones are skipped.
     pub fn handle_line(&mut self, dir: Dir, line: Split<'_>) -> Label {
-        self.take(Some(dir), dir, line)
+        if let SplitKind::Line(bytes) | SplitKind::Tail(bytes) = line.what
+            && is_blank(bytes)
+        {
+            return Label::NONE;
+        }
+        let line = ReadLine::new(&line, &mut self.buffers);
+        Self::take(
+            &mut self.watch,
+            &mut self.notes,
+            self.sides,
+            Some(dir),
+            &line,
+        )
     }
 
-    /// A line of which nobody knows the direction, because it can't be read.
-    pub fn handle_stray(&mut self, line: Split<'_>) -> Label {
-        self.take(None, Dir::Agent, line)
+    /// A line that isn't blank and that a reader has read, to see whose it is; `None` if that can't be seen.
+    pub fn handle_read(&mut self, dir: Option<Dir>, line: &ReadLine<'_, '_>) -> Label {
+        Self::take(&mut self.watch, &mut self.notes, self.sides, dir, line)
     }
 
-    fn take(&mut self, known: Option<Dir>, dir: Dir, line: Split<'_>) -> Label {
-        use crate::frame::{SplitKind, is_blank};
-        let length = match line.what {
-            SplitKind::Line(bytes) | SplitKind::Tail(bytes) => {
-                if is_blank(bytes) {
-                    return Label::NONE;
-                }
-                bytes.len() as u64
-            }
-            SplitKind::TooLong { bytes, .. } => bytes,
-        };
-        let tally = &mut self.notes.tally;
+    fn take(
+        watch: &mut P::Watch,
+        notes: &mut Notes,
+        sides: Sides,
+        dir: Option<Dir>,
+        line: &ReadLine<'_, '_>,
+    ) -> Label {
+        let tally = &mut notes.tally;
         match dir {
-            Dir::Host => tally.host_lines += 1,
-            Dir::Agent => tally.agent_lines += 1,
+            Some(Dir::Host) => tally.host_lines += 1,
+            Some(Dir::Agent) | None => tally.agent_lines += 1,
         }
-        if length > tally.longest.0 {
-            tally.longest = (length, line.place.line);
+        if line.bytes > tally.longest.0 {
+            tally.longest = (line.bytes, line.place.line);
         }
-        self.notes.count = 0;
-        self.notes.here = Some((dir, line.place));
-        let label = self.watch.line(self.sides, known, &line, &mut self.notes);
-        self.notes.here = None;
+        notes.count = 0;
+        notes.here = Some((dir.unwrap_or(Dir::Agent), line.place));
+        let label = watch.line(sides, dir, line, notes);
+        notes.here = None;
         label
     }
 

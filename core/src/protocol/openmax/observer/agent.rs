@@ -9,11 +9,11 @@ use super::super::wire::{Compacted, EventLine, Hello, ModeSet, ProtocolError, Tr
 use super::super::{PROTO, PROTOCOL_VERSION};
 use super::ids::{Known, hash};
 use super::ledger::{Cause, Must};
-use super::shape::{Buffers, Read, agent_fault, at_field, at_member, read};
+use super::shape::{agent_fault, at_field, at_member};
 use super::{Opening, Watcher, Wire};
-use crate::frame::{Place, Split, SplitKind};
+use crate::frame::Place;
 use crate::json::{DecodeError, Kind, Object};
-use crate::protocol::observer::{At, Dir, Label, Notes, Severity, Sides};
+use crate::protocol::observer::{At, Dir, Label, Notes, ReadLine, Severity, Sides, Text};
 
 /// The most characters of a message in a transcript.
 const MESSAGE: usize = 4096;
@@ -24,27 +24,27 @@ impl Watcher {
     pub(super) fn agent(
         &mut self,
         sides: Sides,
-        line: &Split<'_>,
-        buffers: &mut Buffers,
+        line: &ReadLine<'_, '_>,
         notes: &mut Notes,
     ) -> Label {
-        let (bytes, most) = match line.what {
-            SplitKind::Line(bytes) => (bytes, Severity::Error),
-            SplitKind::Tail(bytes) => (bytes, Severity::Warning),
-            // The reader's own limit: the contract has none for the agent.
-            SplitKind::TooLong { .. } => {
-                self.blur();
-                return Label::NONE;
-            }
+        let most = if line.is_cut {
+            Severity::Warning
+        } else {
+            Severity::Error
         };
-        match read(bytes, buffers) {
-            Read::Whole(object) => self.object(sides, line.place, &object, true, notes),
-            Read::Despite(object, fault) => {
-                agent_fault(&fault, most, notes);
-                self.object(sides, line.place, &object, false, notes)
+        match &line.text {
+            Text::Whole(object) => self.object(sides, line.place, object, true, notes),
+            Text::Despite(object, fault) => {
+                agent_fault(fault, most, notes);
+                self.object(sides, line.place, object, false, notes)
             }
-            Read::Not(fault) => {
-                agent_fault(&fault, most, notes);
+            Text::Not(fault) => {
+                agent_fault(fault, most, notes);
+                self.blur();
+                Label::NONE
+            }
+            // The reader's own limit: the contract has none for the agent.
+            Text::Gone { .. } => {
                 self.blur();
                 Label::NONE
             }

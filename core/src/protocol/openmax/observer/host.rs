@@ -9,11 +9,11 @@ use super::super::spec::{MODES, SPEC};
 use super::super::wire::{ApprovalMode, Approve, User};
 use super::ids::Known;
 use super::ledger::{May, Must};
-use super::shape::{Buffers, Read, at_fault, at_field, at_member, is_depth, is_utf8, read};
+use super::shape::{at_fault, at_field, at_member, is_depth, is_utf8};
 use super::{Opening, Watcher};
-use crate::frame::{Place, Split, SplitKind};
+use crate::frame::Place;
 use crate::json::{Kind, Object};
-use crate::protocol::observer::{At, Dir, Label, Notes, Severity, Sides};
+use crate::protocol::observer::{At, Dir, Label, Notes, ReadLine, Severity, Sides, Text};
 use crate::protocol::spec::LineSpec;
 
 /// How sure it is that the agent reads a line as we do.
@@ -41,14 +41,13 @@ impl Watcher {
     pub(super) fn host(
         &mut self,
         sides: Sides,
-        line: &Split<'_>,
-        buffers: &mut Buffers,
+        line: &ReadLine<'_, '_>,
         notes: &mut Notes,
     ) -> Label {
         let mut reading = Reading {
             sides,
             place: line.place,
-            excused: self.quit.is_some() || self.host_ended,
+            excused: self.quit.is_some() || self.host_ended || line.is_cut,
         };
         if let Some(quit) = self.quit {
             let at = At::line().with(Dir::Host, Some(quit), "the quit");
@@ -58,47 +57,40 @@ impl Watcher {
                 String::from("the host writes after quit; this may never be read"),
             );
         }
-        let bytes = match line.what {
-            SplitKind::Line(bytes) => bytes,
-            SplitKind::Tail(bytes) => {
-                reading.excused = true;
-                bytes
-            }
-            // Its content isn't known, its length is no fault.
-            SplitKind::TooLong { bytes, limit } if bytes <= limit as u64 => {
-                self.ledger.slack();
-                self.ledger.may(May::User, line.place, true);
-                self.asks.unsure = true;
-                return Label::NONE;
-            }
-            SplitKind::TooLong { bytes, limit } => {
-                let message = format!("the line has {bytes} bytes; {limit} are the limit");
-                reading.refusable(Key::HostTooLong, At::line(), message, notes);
-                self.must(reading, Must::Bytes);
-                return Label::NONE;
-            }
-        };
-        match read(bytes, buffers) {
-            Read::Whole(object) => self.command(&object, reading, notes),
-            Read::Despite(object, fault) => {
-                reading.refusable(Key::BadCommand, at_fault(&fault), fault.to_string(), notes);
+        match &line.text {
+            Text::Whole(object) => self.command(object, reading, notes),
+            Text::Despite(object, fault) => {
+                reading.refusable(Key::BadCommand, at_fault(fault), fault.to_string(), notes);
                 // A lax reader takes it as a command all the same.
                 reading.excused = true;
                 self.ledger.slack();
                 let mut unheard = Notes::default();
-                self.command(&object, reading, &mut unheard)
+                self.command(object, reading, &mut unheard)
             }
-            Read::Not(fault) => {
-                let (key, what) = if is_utf8(&fault) {
+            Text::Not(fault) => {
+                let (key, what) = if is_utf8(fault) {
                     (Key::HostNotUtf8, Must::Bytes)
                 } else {
                     (Key::BadCommand, Must::Bad)
                 };
-                reading.refusable(key, at_fault(&fault), fault.to_string(), notes);
-                if is_depth(&fault) {
+                reading.refusable(key, at_fault(fault), fault.to_string(), notes);
+                if is_depth(fault) {
                     reading.excused = true;
                 }
                 self.must(reading, what);
+                Label::NONE
+            }
+            // Its content isn't known, its length is no fault.
+            Text::Gone { limit } if line.bytes <= *limit as u64 => {
+                self.ledger.slack();
+                self.ledger.may(May::User, line.place, true);
+                self.asks.unsure = true;
+                Label::NONE
+            }
+            Text::Gone { limit } => {
+                let message = format!("the line has {} bytes; {limit} are the limit", line.bytes);
+                reading.refusable(Key::HostTooLong, At::line(), message, notes);
+                self.must(reading, Must::Bytes);
                 Label::NONE
             }
         }

@@ -11,15 +11,14 @@ mod turn;
 
 use alloc::format;
 use alloc::string::String;
-use core::mem;
 
 use super::Openmax;
 use super::guarantees::GUARANTEES;
 use super::rules::{Key, RULES, UNSEEN};
 use super::spec::SPEC;
-use crate::frame::{Place, Split, SplitKind};
+use crate::frame::Place;
 use crate::protocol::observer::{
-    At, Dir, Label, Notes, Observed, Rule, Severity, Sides, Unseen, Watch,
+    At, Dir, Label, Notes, Observed, ReadLine, Rule, Severity, Sides, Text, Unseen, Watch,
 };
 use crate::protocol::spec::Spec;
 use crate::vocab::laws::Guarantee;
@@ -27,7 +26,7 @@ use crate::vocab::laws::Guarantee;
 use asks::Asks;
 use ids::Ids;
 use ledger::{Ledger, May, Must};
-use shape::{Buffers, Shape};
+use shape::Shape;
 use turn::Turn;
 
 /// The version of the wire that is expected.
@@ -75,7 +74,6 @@ enum Opening {
 #[derive(Debug)]
 pub struct Watcher {
     wire: Wire,
-    buffers: Buffers,
     opening: Opening,
     /// The session's id.
     session: Option<String>,
@@ -114,7 +112,6 @@ impl Watch for Watcher {
     fn new(config: ObserverConfig) -> Self {
         Watcher {
             wire: config.wire,
-            buffers: Buffers::default(),
             opening: Opening::Silent,
             session: None,
             shape: Shape::default(),
@@ -138,17 +135,14 @@ impl Watch for Watcher {
         &mut self,
         sides: Sides,
         dir: Option<Dir>,
-        line: &Split<'_>,
+        line: &ReadLine<'_, '_>,
         notes: &mut Notes,
     ) -> Label {
-        let mut buffers = mem::take(&mut self.buffers);
-        let label = match dir {
-            Some(Dir::Host) => self.host(sides, line, &mut buffers, notes),
-            Some(Dir::Agent) => self.agent(sides, line, &mut buffers, notes),
-            None => self.stray(line, &mut buffers, notes),
-        };
-        self.buffers = buffers;
-        label
+        match dir {
+            Some(Dir::Host) => self.host(sides, line, notes),
+            Some(Dir::Agent) => self.agent(sides, line, notes),
+            None => self.stray(line, notes),
+        }
     }
 
     fn end(&mut self, _sides: Sides, dir: Dir, _notes: &mut Notes) {
@@ -216,12 +210,9 @@ impl Watch for Watcher {
 
 impl Watcher {
     /// A line of which nobody knows who wrote it: it can't be read.
-    fn stray(&mut self, line: &Split<'_>, buffers: &mut Buffers, notes: &mut Notes) -> Label {
-        if let SplitKind::Line(bytes) | SplitKind::Tail(bytes) = line.what
-            && let shape::Read::Not(fault) | shape::Read::Despite(_, fault) =
-                shape::read(bytes, buffers)
-        {
-            shape::agent_fault(&fault, Severity::Warning, notes);
+    fn stray(&mut self, line: &ReadLine<'_, '_>, notes: &mut Notes) -> Label {
+        if let Text::Not(fault) | Text::Despite(_, fault) = &line.text {
+            shape::agent_fault(fault, Severity::Warning, notes);
         }
         self.blur();
         self.ledger.slack();

@@ -5,47 +5,9 @@ use alloc::string::{String, ToString};
 use core::ops::Range;
 
 use super::super::rules::Key;
-use crate::json::{
-    self, DecodeError, Duplicates, JsonFault, JsonFaultKind, LoneSurrogates, Members, Object, Raw,
-    ScanRules,
-};
+use crate::json::{DecodeError, JsonFault, JsonFaultKind, Object, Raw};
 use crate::protocol::observer::{At, Notes, Severity, push_pointer};
 use crate::protocol::spec::LineSpec;
-
-/// Reads what can be read at all.
-const ANY: ScanRules = ScanRules {
-    lone_surrogates: LoneSurrogates::Replace,
-    duplicates: Duplicates::Pass,
-    ..ScanRules::STRICT
-};
-
-/// How far a line could be read.
-pub(super) enum Read<'m, 'a> {
-    /// Strictly.
-    Whole(Object<'m, 'a>),
-    /// Only by looking away from this fault.
-    Despite(Object<'m, 'a>, JsonFault),
-    /// Not at all.
-    Not(JsonFault),
-}
-
-/// Working memory of the two scans.
-#[derive(Debug, Default)]
-pub(super) struct Buffers {
-    strict: Members,
-    lax: Members,
-}
-
-/// Reads a line as an object.
-pub(super) fn read<'m, 'a: 'm>(line: &'a [u8], buffers: &'m mut Buffers) -> Read<'m, 'a> {
-    match json::scan(line, &ScanRules::STRICT, &mut buffers.strict) {
-        Ok(object) => Read::Whole(object),
-        Err(fault) => match json::scan(line, &ANY, &mut buffers.lax) {
-            Ok(object) => Read::Despite(object, fault),
-            Err(worse) => Read::Not(worse),
-        },
-    }
-}
 
 /// Whether the fault is one of nesting, which no document limits.
 pub(super) fn is_depth(fault: &JsonFault) -> bool {
