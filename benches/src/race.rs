@@ -12,6 +12,7 @@ pub struct Race {
     check: bool,
     missed: Vec<String>,
     rounds: usize,
+    alone: bool,
 }
 
 /// What a row is about.
@@ -31,7 +32,8 @@ pub struct Row<'a> {
 
 impl Race {
     /// Reads the command line: words choose rows, `--check` makes a missed aim
-    /// a failure, `--quick` takes few rounds.
+    /// a failure, `--quick` takes few rounds, `--ours` runs our way alone, for
+    /// a profiler.
     pub fn from_arguments() -> Self {
         let (flags, words): (Vec<String>, Vec<String>) = std::env::args()
             .skip(1)
@@ -46,6 +48,7 @@ impl Race {
             check: has("--check"),
             missed: vec![],
             rounds: if has("--quick") { 7 } else { 60 },
+            alone: has("--ours"),
         }
     }
 
@@ -74,6 +77,10 @@ impl Race {
         let (mut a, mut b) = (vec![], vec![]);
         for _ in 0..self.rounds {
             a.push(time(repeat, &mut ours).as_secs_f64() / repeat as f64);
+            if self.alone {
+                b.push(f64::NAN);
+                continue;
+            }
             let repeat = repeat.div_ceil(3);
             b.push(time(repeat, &mut usual).as_secs_f64() / repeat as f64);
         }

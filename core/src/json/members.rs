@@ -28,6 +28,11 @@ pub struct Members {
     pub(super) order: Vec<u32>,
     /// How the last line began, if its members are still here.
     head: Vec<u8>,
+    /// Counts the changes of the names from one line to the next.
+    shape: u64,
+    /// The number of names that the last line had, and of those of them that this one surely has.
+    had: usize,
+    kept: usize,
     /// The rules that it was scanned by.
     rules: Option<ScanRules>,
     forgetful: bool,
@@ -49,6 +54,9 @@ impl Members {
             open: Vec::new(),
             order: Vec::new(),
             head: Vec::new(),
+            shape: 0,
+            had: 0,
+            kept: 0,
             rules: None,
             forgetful: false,
         }
@@ -59,6 +67,11 @@ impl Members {
         let mut members = Self::new();
         members.forgetful = true;
         members
+    }
+
+    /// A number that is the same for two lines only if they have the same names in the same order.
+    pub(super) fn shape(&self) -> u64 {
+        self.shape
     }
 
     pub(super) fn len(&self) -> usize {
@@ -109,10 +122,13 @@ impl Members {
         } else {
             0
         };
+        self.had = self.names.len();
+        self.kept = 0;
         let Some(last) = self.values.iter().rposition(|value| value.start <= known) else {
             self.clear();
             return (0, None);
         };
+        self.kept = last + 1;
         let at = self.values.get(last).map(|value| value.start);
         self.names.truncate(last + 1);
         self.values.truncate(last);
@@ -135,6 +151,9 @@ impl Members {
     /// Remembers a line that was scanned; `known` bytes of it were shared.
     #[inline]
     pub(super) fn remember(&mut self, line: &[u8], rules: &ScanRules, known: usize) {
+        if self.kept < self.had || self.names.len() != self.had || self.had == 0 {
+            self.shape += 1;
+        }
         if self.forgetful {
             return;
         }

@@ -44,14 +44,21 @@ impl<'m, 'a: 'm> Object<'m, 'a> {
         self.len() == 0
     }
 
-    /// The value of the member of this name, however the name is spelled.
+    /// A number that two objects of one [`Members`] share only if their members have the same names in the same
+    /// order. The reverse needn't hold: it is found cheaply, for lines that follow each other and resemble each other.
+    pub fn shape(&self) -> u64 {
+        self.members.shape()
+    }
+
+    /// The value of the member of this name, however the name is spelled. Where a scan let several of one name pass
+    /// ([`Duplicates::Pass`](super::Duplicates::Pass)), the first; a web browser would take the last.
     pub fn get(&self, name: &str) -> Option<Raw<'a>> {
         let value = self.members.find(self.text, name)?;
         self.text.get(value.start..value.end).map(Raw)
     }
 
-    /// The string that the member of this name is; lent if it has no escapes.
-    /// `None` if there is no such member, or it is of another type.
+    /// The string that the member of this name is (of several, the first, as with [`get`](Self::get)); lent if it
+    /// has no escapes. `None` if there is no such member, or it is of another type.
     pub fn string(&self, name: &str) -> Option<Cow<'a, str>> {
         let value = self.members.find(self.text, name)?;
         if value.plain {

@@ -61,6 +61,7 @@ pub enum Duplicates {
     Refuse,
     /// Both pass. A derived type still refuses to be decoded from them; one
     /// that keeps the last is read as a web browser would.
+    /// [`Object::get`] and [`Object::string`] give the first.
     Pass,
 }
 
@@ -121,6 +122,11 @@ pub fn scan_value<'a>(text: &'a [u8], rules: &ScanRules) -> Result<Raw<'a>, Json
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str, JsonFault> {
+    #[cfg(feature = "simd")]
+    if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
+        return Ok(text);
+    }
+    // Without the feature, or to say where the fault is.
     str::from_utf8(bytes).map_err(|error| {
         let length = error
             .error_len()
