@@ -286,6 +286,22 @@ proptest! {
     }
 
     #[test]
+    fn lines_of_one_shape_have_the_same_names(lines in prop::collection::vec(alike(), 0..12)) {
+        let mut members = Members::new();
+        let mut shapes: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+        for line in &lines {
+            let Ok(object) = scan(line, &ScanRules::STRICT, &mut members) else { continue };
+            let names: Vec<String> = object.iter().map(|(name, _)| name.to_owned()).collect();
+            prop_assert_eq!(shapes.entry(object.shape()).or_insert_with(|| names.clone()), &names);
+        }
+        // That it says so at all of lines that differ in their last value.
+        let mut shape = |line: &str| scan(line.as_bytes(), &ScanRules::STRICT, &mut members).unwrap().shape();
+        prop_assert_eq!(shape(r#"{"a":1,"b":"x"}"#), shape(r#"{"a":1,"b":"y"}"#));
+        prop_assert_ne!(shape(r#"{"a":1,"b":"y"}"#), shape(r#"{"a":1,"b":"y","c":1}"#));
+        prop_assert_ne!(shape(r#"{"a":1,"b":"y","c":1}"#), shape(r#"{"a":1,"b":"y"}"#));
+    }
+
+    #[test]
     fn a_value_is_the_same_typed_and_untyped(text in json()) {
         let Ok(raw) = scan_value(text.as_bytes(), &ScanRules::STRICT) else { return Ok(()) };
         prop_assert_eq!(raw.as_str(), &text);

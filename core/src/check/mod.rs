@@ -53,6 +53,8 @@ pub enum Checked<'a> {
         finding: Finding,
         /// The line.
         line: Option<&'a [u8]>,
+        /// It stands in a row of a recording, so it isn't the text of the file's line.
+        in_row: bool,
     },
     /// A row of a recording that can't be read as one.
     BadRow {
@@ -219,6 +221,7 @@ impl<P: Observed> Check<P> {
             sink(Checked::Finding {
                 finding,
                 line: None,
+                in_row: false,
             });
         }
     }
@@ -442,6 +445,7 @@ impl<P: Observed> Reader<P> {
             sink(Checked::Finding {
                 finding,
                 line: Some(line),
+                in_row: self.form == Form::Recording,
             });
         }
     }

@@ -8,7 +8,7 @@ use core::ops::Deref;
 use serde::de::{Deserialize, Deserializer, Visitor};
 
 use super::raw::Raw;
-use super::text::unescape;
+use super::text::{each_part, unescape};
 use super::write::{write_raw, write_str};
 
 /// A string of a line that keeps its escapes until it is read: for the bodies
@@ -39,6 +39,18 @@ impl<'a> Lazy<'a> {
             quoted,
             read: OnceCell::new(),
         })
+    }
+
+    /// The number of bytes of the text, as UTF-8. Decodes nothing.
+    #[allow(clippy::len_without_is_empty, reason = "`str` has it, through `Deref`")]
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Form::Plain(text) => text.len(),
+            Form::Escaped { quoted, read } => match read.get() {
+                Some(text) => text.len(),
+                None => decoded_len(*quoted),
+            },
+        }
     }
 
     /// The text; lent from the line where it has no escapes.
@@ -75,10 +87,20 @@ fn may_hold_surrogates(quoted: &str) -> bool {
 }
 
 fn decoded(quoted: Raw<'_>) -> String {
+    unescape(inner(quoted))
+}
+
+fn decoded_len(quoted: Raw<'_>) -> usize {
+    let mut length = 0;
+    each_part(inner(quoted), |part| length += part.len());
+    length
+}
+
+/// What stands between the quotes.
+fn inner(quoted: Raw<'_>) -> &str {
     let inner = quoted.as_str().strip_prefix('"');
     inner
         .and_then(|text| text.strip_suffix('"'))
-        .map(unescape)
         .unwrap_or_default()
 }
 

@@ -531,14 +531,17 @@ fn l10_a_lazy_string_reads_as_text_and_is_written_as_it_came() {
         String::from_utf8(out).unwrap()
     };
     assert_eq!(written(&line.body), r#""a\u00e9\"\n""#);
+    assert_eq!((line.body.len(), line.plain.len()), (5, 0), "unread");
     assert_eq!(line.body, "aé\"\n");
     assert_eq!(written(&line.body), r#""a\u00e9\"\n""#, "read or not");
     assert_eq!(line.plain, "");
     assert_eq!(line.inner, ["x", "\""]);
     assert_eq!(line.body, Lazy::from("aé\"\n"));
+    assert_eq!(line.body.len(), 5, "read");
     assert_eq!(line.body.clone().into_string(), "aé\"\n");
     let half = Raw::trusted(r#""\n \ud83e.""#);
     let half: Lazy<'_> = half.decode().unwrap();
+    assert_eq!(half.len(), half.to_string().len());
     assert_eq!(
         written(&half),
         "\"\\n \\ufffd.\"",

@@ -242,25 +242,31 @@ pub(super) fn unescape(inner: &str) -> String {
 }
 
 pub(super) fn unescape_into(inner: &str, out: &mut String) {
+    each_part(inner, |part| out.push_str(part));
+}
+
+/// Gives what the inside of a string stands for, part by part.
+#[inline]
+pub(super) fn each_part(inner: &str, mut give: impl FnMut(&str)) {
     let bytes = inner.as_bytes();
     let mut stops = Stops::<false>::new(bytes, 0);
     let mut start = 0;
     loop {
         let at = stops.next();
-        out.push_str(inner.get(start..at).unwrap_or_default());
+        give(inner.get(start..at).unwrap_or_default());
         if at >= bytes.len() {
             return;
         }
         if let Some(plain) = simple_escape(bytes, at) {
-            out.push(char::from(plain));
+            give(char::from(plain).encode_utf8(&mut [0; 4]));
             stops.skip_letter();
             start = at + 2;
             continue;
         }
         let (escape, end) = read_escape(bytes, at);
         match escape {
-            Escape::Char(char) => out.push(char),
-            Escape::Lone | Escape::Bad => out.push(char::REPLACEMENT_CHARACTER),
+            Escape::Char(char) => give(char.encode_utf8(&mut [0; 4])),
+            Escape::Lone | Escape::Bad => give("\u{FFFD}"),
         }
         stops.skip_to(end);
         start = end;

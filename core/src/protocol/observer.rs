@@ -20,7 +20,8 @@ use super::spec::Spec;
 use crate::frame::{Place, Split, SplitKind, is_blank};
 use crate::vocab::laws::Guarantee;
 
-pub use read::{Buffers, ReadLine, Text};
+pub(crate) use read::Buffers;
+pub use read::{ReadLine, Text};
 
 /// Which way a line goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -446,8 +447,9 @@ impl<P: Observed> Observer<P> {
         )
     }
 
-    /// A line that isn't blank and that a reader has read, to see whose it is; `None` if that can't be seen.
-    pub fn handle_read(&mut self, dir: Option<Dir>, line: &ReadLine<'_, '_>) -> Label {
+    /// A line that isn't blank and that a reader has read, to see whose it is; `None` if that can't be seen. One
+    /// stream has one reader with one set of buffers: what they remember from line to line is relied on.
+    pub(crate) fn handle_read(&mut self, dir: Option<Dir>, line: &ReadLine<'_, '_>) -> Label {
         Self::take(&mut self.watch, &mut self.notes, self.sides, dir, line)
     }
 

@@ -45,7 +45,7 @@ pub fn check_pieces(bytes: &[u8], from: From, wire: Wire, size: usize) -> Report
             label,
             worst,
         } => lines.push((dir, place.line, label, worst)),
-        Checked::Finding { finding, line } => {
+        Checked::Finding { finding, line, .. } => {
             if let Some(line) = line {
                 assert!(
                     finding.span.end <= line.len() && finding.span.start <= finding.span.end,

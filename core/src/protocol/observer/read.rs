@@ -10,9 +10,9 @@ const ANY: ScanRules = ScanRules {
     ..ScanRules::STRICT
 };
 
-/// Working memory, to be used again.
+/// Working memory of one stream's reader, to be used for each of its lines.
 #[derive(Debug, Default)]
-pub struct Buffers {
+pub(crate) struct Buffers {
     strict: Members,
     lax: Members,
 }
@@ -48,7 +48,7 @@ pub enum Text<'m, 'a> {
 
 impl<'m, 'a: 'm> ReadLine<'m, 'a> {
     /// Reads a line as an object: one scan, and a second one only if it isn't strict.
-    pub fn new(line: &Split<'a>, buffers: &'m mut Buffers) -> Self {
+    pub(crate) fn new(line: &Split<'a>, buffers: &'m mut Buffers) -> Self {
         let (bytes, is_cut) = match line.what {
             SplitKind::Line(bytes) => (bytes, false),
             SplitKind::Tail(bytes) => (bytes, true),
@@ -77,7 +77,7 @@ impl<'m, 'a: 'm> ReadLine<'m, 'a> {
     }
 
     /// The member of this name, if the line could be read.
-    pub fn get(&self, name: &str) -> Option<Raw<'a>> {
+    pub(crate) fn get(&self, name: &str) -> Option<Raw<'a>> {
         match &self.text {
             Text::Whole(object) | Text::Despite(object, _) => object.get(name),
             Text::Not(_) | Text::Gone { .. } => None,

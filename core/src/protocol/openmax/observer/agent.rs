@@ -10,7 +10,7 @@ use super::super::{PROTO, PROTOCOL_VERSION};
 use super::ids::{Known, hash};
 use super::ledger::{Cause, Must};
 use super::shape::{agent_fault, at_field, at_member};
-use super::{Opening, Watcher, Wire};
+use super::{Last, Opening, Watcher, Wire};
 use crate::frame::Place;
 use crate::json::{DecodeError, Kind, Object};
 use crate::protocol::observer::{At, Dir, Label, Notes, ReadLine, Severity, Sides, Text};
@@ -60,10 +60,10 @@ impl Watcher {
         strict: bool,
         notes: &mut Notes,
     ) -> Label {
-        let kind = match object.get("type") {
-            Some(value) if value.kind() == Kind::String => value.string().unwrap_or_default(),
-            found => {
-                let message = match found {
+        let kind = match object.string("type") {
+            Some(kind) => kind,
+            None => {
+                let message = match object.get("type") {
                     Some(_) => "type isn't a string",
                     None => "there is no type",
                 };
@@ -77,13 +77,14 @@ impl Watcher {
             }
         };
         self.opened(&kind, notes);
-        let known = SPEC
-            .lines
-            .iter()
-            .enumerate()
-            .find(|(_, line)| line.dir == Dir::Agent && line.name == &*kind)
-            .filter(|(_, line)| line.name != "retry" || self.wire != Wire::V5);
-        let Some((index, spec)) = known else {
+        let same = self
+            .last
+            .filter(|last| strict && last.shape == object.shape() && last.spec.name == &*kind);
+        let known = same.map(|last| last.spec).or_else(|| {
+            SPEC.line(Dir::Agent, &kind)
+                .filter(|line| line.name != "retry" || self.wire != Wire::V5)
+        });
+        let Some(spec) = known else {
             notes.add(
                 Key::UnknownType.rule(),
                 at_member(object, "type"),
@@ -91,8 +92,15 @@ impl Watcher {
             );
             return Label::NONE;
         };
-        let order_matters = strict && self.wire != Wire::V5;
-        self.shape.check(object, spec, index, order_matters, notes);
+        // A line like the one before has no new name to tell of.
+        if same.is_none() {
+            let order_matters = strict && self.wire != Wire::V5;
+            self.shape.check(object, spec, order_matters, notes);
+            self.last = strict.then_some(Last {
+                shape: object.shape(),
+                spec,
+            });
+        }
         let is_event = spec
             .fields
             .first()
@@ -314,7 +322,7 @@ impl Watcher {
     }
 
     fn event_session(&mut self, object: &Object<'_, '_>, notes: &mut Notes) {
-        match object.get("session_id").and_then(|value| value.string()) {
+        match object.string("session_id") {
             Some(id) => self.same_session(&id, object, notes),
             None => {
                 notes.add(

@@ -12,7 +12,7 @@ use super::ledger::{May, Must};
 use super::shape::{at_fault, at_field, at_member, is_depth, is_utf8};
 use super::{Opening, Watcher};
 use crate::frame::Place;
-use crate::json::{Kind, Object};
+use crate::json::Object;
 use crate::protocol::observer::{At, Dir, Label, Notes, ReadLine, Severity, Sides, Text};
 use crate::protocol::spec::LineSpec;
 
@@ -106,10 +106,10 @@ impl Watcher {
     }
 
     fn command(&mut self, object: &Object<'_, '_>, reading: Reading, notes: &mut Notes) -> Label {
-        let cmd = match object.get("cmd") {
-            Some(value) if value.kind() == Kind::String => value.string().unwrap_or_default(),
-            found => {
-                let message = match found {
+        let cmd = match object.string("cmd") {
+            Some(cmd) => cmd,
+            None => {
+                let message = match object.get("cmd") {
                     Some(_) => "cmd isn't a string",
                     None => "there is no cmd",
                 };

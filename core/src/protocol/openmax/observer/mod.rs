@@ -20,7 +20,7 @@ use crate::frame::Place;
 use crate::protocol::observer::{
     At, Dir, Label, Notes, Observed, ReadLine, Rule, Severity, Sides, Text, Unseen, Watch,
 };
-use crate::protocol::spec::Spec;
+use crate::protocol::spec::{LineSpec, Spec};
 use crate::vocab::laws::Guarantee;
 
 use asks::Asks;
@@ -70,6 +70,14 @@ enum Opening {
     Over { hello: bool, continued: bool },
 }
 
+/// A line of the agent whose members were compared with the table.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    /// What its names have in common with those of lines like it.
+    shape: u64,
+    spec: &'static LineSpec,
+}
+
 /// The state of an observer.
 #[derive(Debug)]
 pub struct Watcher {
@@ -78,6 +86,8 @@ pub struct Watcher {
     /// The session's id.
     session: Option<String>,
     shape: Shape,
+    /// The last line of the agent, if it was strict and the contract knows its type.
+    last: Option<Last>,
     turn: Turn,
     /// No prompt was sent or answered yet.
     untouched: bool,
@@ -115,6 +125,7 @@ impl Watch for Watcher {
             opening: Opening::Silent,
             session: None,
             shape: Shape::default(),
+            last: None,
             turn: Turn::default(),
             untouched: true,
             calls: Ids::default(),

@@ -2,6 +2,7 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::super::rules::Key;
@@ -91,17 +92,16 @@ fn pointer(path: &str) -> String {
 pub(super) struct Shape {
     /// An order other than the documented one was told.
     order_told: bool,
-    /// Types of which an unlisted member was told, as bits by their place in the table.
-    unlisted_told: u64,
+    /// Types of which an unlisted member was told: no more than the table has.
+    unlisted_told: Vec<&'static str>,
 }
 
 impl Shape {
-    /// Compares the members of a line with the table. `index`: the line's place in it.
+    /// Compares the members of a line with the table.
     pub(super) fn check(
         &mut self,
         object: &Object<'_, '_>,
         line: &LineSpec,
-        index: usize,
         order_matters: bool,
         notes: &mut Notes,
     ) {
@@ -120,11 +120,8 @@ impl Shape {
                 // It has a rule of its own.
                 None if name == "session_id" => {}
                 None => {
-                    let bit = 1_u64
-                        .checked_shl(u32::try_from(index).unwrap_or(64))
-                        .unwrap_or(0);
-                    if self.unlisted_told & bit == 0 {
-                        self.unlisted_told |= bit;
+                    if !self.unlisted_told.contains(&line.name) {
+                        self.unlisted_told.push(line.name);
                         notes.add(
                             Key::Unlisted.rule(),
                             At::member(name, span(object.line(), value)),
