@@ -27,11 +27,12 @@ pub struct CheckArgs {
     #[arg(long, value_name = "N", default_value = "6")]
     pub wire: Wire,
 
-    /// For a person with the line shown, or one JSON object for each finding and a last one with the summary
+    /// For a person with the line shown; one JSON object for each finding and a last one with the summary; or one
+    /// report of all files for other programs
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub format: Format,
 
-    /// Give a verdict on every line, not only on those with findings
+    /// Give a verdict on every line, not only on those with findings; only with human and json
     #[arg(long)]
     pub each: bool,
 }
@@ -65,6 +66,10 @@ pub enum Format {
     Human,
     /// JSON lines
     Json,
+    /// A SARIF 2.1.0 log, for code scanners
+    Sarif,
+    /// JUnit XML, for test reports
+    Junit,
 }
 
 impl CheckArgs {

@@ -38,7 +38,7 @@ pub fn put(file: &str, checked: &Checked<'_>, out: &mut Vec<u8>) {
                 .element(Level::NOTE.message(safe::line(why)));
             writeln!(out, "{}\n", Renderer::styled().render(&[group]))
         }
-        Checked::Finding { finding, line } => {
+        Checked::Finding { finding, line, .. } => {
             let text = render(file, finding, line.unwrap_or_default());
             writeln!(out, "{text}\n")
         }

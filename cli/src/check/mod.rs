@@ -6,14 +6,16 @@
 mod args;
 mod human;
 mod json;
+mod junit;
+mod sarif;
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use turnwire::check::{Check, Checked, Summary};
-use turnwire::protocol::observer::Observed;
+use turnwire::protocol::observer::{Observed, Rule};
 use turnwire::protocol::openmax::{ObserverConfig, Openmax};
 
 use crate::args::ProtocolName;
@@ -39,7 +41,7 @@ const WORTH_A_BAR: u64 = 64 * 1024 * 1024;
 /// Checks every file; the result is the exit code.
 ///
 /// # Errors
-/// [`Stop::Settings`] when there is nothing to read but a terminal.
+/// [`Stop::Settings`] when there is nothing to read but a terminal, or the format has no verdicts on lines.
 pub fn run(args: &CheckArgs) -> Result<u8, Stop> {
     let stdin = [Path::new("-").to_owned()];
     let files = if args.files.is_empty() {
@@ -52,33 +54,26 @@ pub fn run(args: &CheckArgs) -> Result<u8, Stop> {
     } else {
         &args.files
     };
-    let mut worst = CLEAN;
-    for path in files {
-        let code = match args.protocol {
-            ProtocolName::Openmax => {
-                let config = ObserverConfig {
-                    wire: args.wire.into(),
-                };
-                let check = Check::<Openmax>::new(config, args.from());
-                one(check, path, args)
-            }
-        };
-        match code {
-            Ok(code) => worst = worst.max(code),
-            Err(Fault::Input(error)) => {
-                say::line(format_args!("{}: {error}", path.display()));
-                worst = UNREADABLE;
-            }
-            Err(Fault::Output(error)) => {
-                // A reader that has seen enough is no fault worth a line.
-                if error.kind() != io::ErrorKind::BrokenPipe {
-                    say::line(format_args!("writing the result: {error}"));
-                }
-                return Ok(UNREADABLE);
-            }
-        }
+    if args.each && matches!(args.format, Format::Sarif | Format::Junit) {
+        return Err(Stop::Settings(
+            "check: --each goes with the formats human and json".to_owned(),
+        ));
     }
-    Ok(worst)
+    let done = match args.protocol {
+        ProtocolName::Openmax => {
+            let config = ObserverConfig {
+                wire: args.wire.into(),
+            };
+            all(files, args, || Check::<Openmax>::new(config, args.from()))
+        }
+    };
+    done.or_else(|error| {
+        // A reader that has seen enough is no fault worth a line.
+        if error.kind() != io::ErrorKind::BrokenPipe {
+            say::line(format_args!("writing the result: {error}"));
+        }
+        Ok(UNREADABLE)
+    })
 }
 
 /// Which side failed.
@@ -87,15 +82,34 @@ enum Fault {
     Output(io::Error),
 }
 
+/// Checks the files one after the other. An error is one of the output.
+fn all<P: Observed>(
+    files: &[PathBuf],
+    args: &CheckArgs,
+    check: impl Fn() -> Check<P>,
+) -> io::Result<u8> {
+    let mut page = Page::new(args, P::RULES);
+    let mut worst = CLEAN;
+    for path in files {
+        match one(check(), path, &mut page) {
+            Ok(code) => worst = worst.max(code),
+            Err(Fault::Input(error)) => {
+                say::line(format_args!("{}: {error}", path.display()));
+                page.failed(&error.to_string());
+                worst = UNREADABLE;
+            }
+            Err(Fault::Output(error)) => return Err(error),
+        }
+    }
+    page.finish(worst)?;
+    Ok(worst)
+}
+
 /// Checks one file.
-fn one<P: Observed>(mut check: Check<P>, path: &Path, args: &CheckArgs) -> Result<u8, Fault> {
+fn one<P: Observed>(mut check: Check<P>, path: &Path, page: &mut Page) -> Result<u8, Fault> {
+    page.file(path);
     let (mut input, size) = open(path).map_err(Fault::Input)?;
-    let name = if path == Path::new("-") {
-        "stdin".into()
-    } else {
-        path.to_string_lossy()
-    };
-    let mut page = Page::new(args, &name, size);
+    page.bar(size);
     let mut piece = vec![0; PIECE];
     loop {
         let count = match input.read(&mut piece) {
@@ -132,20 +146,63 @@ fn open(path: &Path) -> io::Result<(Box<dyn Read>, Option<u64>)> {
     Ok((Box::new(file), size))
 }
 
+/// The form of the result.
+enum Form {
+    Human,
+    Json,
+    Sarif(sarif::Log),
+    Junit(Box<junit::Book>),
+}
+
 /// Where the result goes: stdout, coloured if it is a terminal that wants it.
-struct Page<'a> {
-    format: Format,
+struct Page {
+    form: Form,
     each: bool,
-    name: &'a str,
+    /// The file that is read.
+    name: String,
     out: anstream::AutoStream<io::Stdout>,
     text: Vec<u8>,
     fault: Option<io::Error>,
     bar: Option<ProgressBar>,
 }
 
-impl<'a> Page<'a> {
-    fn new(args: &CheckArgs, name: &'a str, size: Option<u64>) -> Self {
-        let bar = size
+impl Page {
+    fn new(args: &CheckArgs, rules: &'static [Rule]) -> Self {
+        let mut text = Vec::new();
+        Page {
+            form: match args.format {
+                Format::Human => Form::Human,
+                Format::Json => Form::Json,
+                Format::Sarif => Form::Sarif(sarif::Log::begin(rules, &mut text)),
+                Format::Junit => Form::Junit(Box::new(junit::Book::new(rules))),
+            },
+            each: args.each,
+            name: String::new(),
+            out: anstream::stdout(),
+            text,
+            fault: None,
+            bar: None,
+        }
+    }
+
+    /// Goes on with this file.
+    fn file(&mut self, path: &Path) {
+        let path = if path == Path::new("-") {
+            Path::new("stdin")
+        } else {
+            path
+        };
+        self.name = path.to_string_lossy().into_owned();
+        match &mut self.form {
+            Form::Human | Form::Json => {}
+            Form::Sarif(log) => log.file(path),
+            Form::Junit(book) => book.file(path),
+        }
+    }
+
+    /// Shows how far it is, if the file is worth it.
+    fn bar(&mut self, size: Option<u64>) {
+        self.bar = size
             .filter(|&size| size >= WORTH_A_BAR && io::stderr().is_terminal())
             .map(|size| {
                 let style =
@@ -156,24 +213,17 @@ impl<'a> Page<'a> {
                     Err(_) => bar,
                 }
             });
-        Page {
-            format: args.format,
-            each: args.each,
-            name,
-            out: anstream::stdout(),
-            text: Vec::new(),
-            fault: None,
-            bar,
-        }
     }
 
     fn put(&mut self, checked: &Checked<'_>) {
         if self.fault.is_some() || (matches!(checked, Checked::Line { .. }) && !self.each) {
             return;
         }
-        match self.format {
-            Format::Human => human::put(self.name, checked, &mut self.text),
-            Format::Json => json::put(self.name, checked, &mut self.text),
+        match &mut self.form {
+            Form::Human => human::put(&self.name, checked, &mut self.text),
+            Form::Json => json::put(&self.name, checked, &mut self.text),
+            Form::Sarif(log) => log.put(checked, &mut self.text),
+            Form::Junit(book) => book.put(checked),
         }
         if self.text.len() > WRITE_AT {
             self.write();
@@ -207,13 +257,36 @@ impl<'a> Page<'a> {
         self.fault.take().map_or(Ok(()), Err)
     }
 
+    /// The end of a file.
     fn end(&mut self, summary: &Summary) -> io::Result<()> {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
-        match self.format {
-            Format::Human => human::summary(self.name, summary, &mut self.text),
-            Format::Json => json::summary(self.name, summary, &mut self.text),
+        match &mut self.form {
+            Form::Human => human::summary(&self.name, summary, &mut self.text),
+            Form::Json => json::summary(&self.name, summary, &mut self.text),
+            Form::Sarif(log) => log.summary(summary),
+            Form::Junit(book) => book.summary(summary),
+        }
+        self.flush()
+    }
+
+    /// The file can't be read, or not to its end: stderr says so, and so do reports.
+    fn failed(&mut self, why: &str) {
+        self.bar = None;
+        match &mut self.form {
+            Form::Human | Form::Json => {}
+            Form::Sarif(log) => log.failed(why),
+            Form::Junit(book) => book.failed(why),
+        }
+    }
+
+    /// The end of all.
+    fn finish(&mut self, code: u8) -> io::Result<()> {
+        match &self.form {
+            Form::Human | Form::Json => {}
+            Form::Sarif(log) => log.end(code, &mut self.text),
+            Form::Junit(book) => book.end(&mut self.text)?,
         }
         self.flush()
     }

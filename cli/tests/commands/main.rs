@@ -7,6 +7,7 @@ mod check;
 #[cfg(unix)]
 mod drive;
 mod kit;
+mod reports;
 mod spec;
 #[cfg(unix)]
 mod terminal;
