@@ -31,6 +31,8 @@ pub enum SpecFormat {
     Rules,
     /// A JSON Schema (draft 2020-12) of every line
     JsonSchema,
+    /// Types for TypeScript of every line
+    Typescript,
 }
 
 /// Prints it.
@@ -55,5 +57,6 @@ fn text<P: Observed>(format: SpecFormat) -> String {
         SpecFormat::Md => spec::markdown::<P>(),
         SpecFormat::Rules => spec::rules_page::<P>(),
         SpecFormat::JsonSchema => spec::json_schema::<P>() + "\n",
+        SpecFormat::Typescript => spec::typescript::<P>(),
     }
 }

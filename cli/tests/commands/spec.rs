@@ -46,6 +46,30 @@ fn om_33_the_contract_is_printed_in_three_forms() {
 }
 
 #[test]
+fn om_33_typescript_has_an_interface_a_line_and_a_union_a_side() {
+    let types = Place::new()
+        .run(&["spec", "openmax", "--format", "typescript"], "")
+        .stdout;
+    for part in [
+        "export interface HostApprovalMode {\n  /** the command */\n  cmd: \"approval_mode\";\n",
+        "  mode: \"auto\" | \"ask\" | \"readonly\";\n",
+        "export interface AgentToolStart {\n",
+        "  args: JsonObject;\n",
+        "  cached_tokens: number | null;\n",
+        "  protocol_version: 6;\n",
+        "  env?: [string, ...string[]];\n",
+        "  messages: {\n    /** who speaks */\n    role: \"user\" | \"assistant\";\n",
+        "export type HostLine =\n  | HostUser\n",
+        "  | AgentError;\n",
+    ] {
+        assert!(types.contains(part), "{part}: {types}");
+    }
+    let count = |part: &str| types.matches(part).count();
+    assert_eq!(count("export interface Host"), 6);
+    assert_eq!(count("export interface "), count("\n  | "));
+}
+
+#[test]
 fn an_unknown_protocol_or_form_is_refused() {
     for args in [
         &["spec"][..],

@@ -1,4 +1,9 @@
-//! A protocol's lines as a table, and what can be printed from it: a page, the rules, a JSON Schema.
+//! A protocol's lines as a table, and what can be printed from it: a page, the rules, a JSON Schema, types for
+//! TypeScript.
+
+mod typescript;
+
+pub use typescript::typescript;
 
 use alloc::format;
 use alloc::string::String;
