@@ -16,10 +16,7 @@ pub fn typescript<P: Observed>() -> String {
          /** Any JSON object. */\nexport type JsonObject = {{ [name: string]: unknown }};\n",
         spec.proto, spec.name
     );
-    for (dir, side, what) in [
-        (Dir::Host, "Host", "host"),
-        (Dir::Agent, "Agent", "agent"),
-    ] {
+    for (dir, side, what) in [(Dir::Host, "Host", "host"), (Dir::Agent, "Agent", "agent")] {
         let lines: Vec<&LineSpec> = spec.lines.iter().filter(|line| line.dir == dir).collect();
         for line in &lines {
             push_doc(&mut out, "\n", line.about);
