@@ -137,6 +137,30 @@ proptest! {
     }
 
     #[test]
+    fn s_57_a_shell_command_has_one_reply_and_one_message(story in stories(Mix::COMMANDS, 60)) {
+        let world = tell(&story);
+        let mut open = BTreeSet::new();
+        let (mut replied, mut told) = (0, 0);
+        for said in &world.said {
+            if let Said::Effect(_, Effect::RunShell(command)) = said {
+                hold!(world, open.insert(*command), "{command:?} began twice");
+            }
+            match said.what() {
+                Some(What::Replied { command, reply: Ok(Answer::Shell { .. }) }) => {
+                    replied += 1;
+                    hold!(world, open.remove(command), "{command:?} did not run");
+                }
+                Some(What::Message(message)) if message.role == Role::Shell => told += 1,
+                _ => {}
+            }
+        }
+        hold!(world, told <= replied, "{told} messages, {replied} replies");
+        if world.closed() {
+            hold!(world, open.is_empty() && told == replied, "{open:?}: {told} messages, {replied} replies");
+        }
+    }
+
+    #[test]
     fn s_19_a_context_prompt_causes_nothing(count in 1usize..6, in_turn: bool) {
         let mut world = world(plain());
         if in_turn {

@@ -70,6 +70,11 @@ proptest! {
     }
 
     #[test]
+    fn stories_of_commands(story in stories(Mix::COMMANDS, 60)) {
+        check(&story)?;
+    }
+
+    #[test]
     fn stories_of_closes(story in stories(Mix::CLOSES, 40)) {
         check(&story)?;
     }

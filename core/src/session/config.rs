@@ -127,6 +127,15 @@ impl ModelConfig {
             thinking_budget: None,
         }
     }
+
+    /// Whether a setting means this model: by its name, or by `provider/name`.
+    pub(super) fn is_named(&self, name: &str) -> bool {
+        let with_provider = || {
+            let rest = name.strip_prefix(self.provider.as_deref()?)?;
+            Some(rest.strip_prefix('/')? == &*self.name)
+        };
+        &*self.name == name || with_provider() == Some(true)
+    }
 }
 
 /// Choices between behaviours.
@@ -490,6 +499,15 @@ impl Retry {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_model_is_named_with_or_without_its_provider() {
+        let mut model = ModelConfig::new("m/1", 0);
+        assert!(model.is_named("m/1") && !model.is_named("p/m/1"));
+        model.provider = Some("p".into());
+        assert!(model.is_named("m/1") && model.is_named("p/m/1"));
+        assert!(!model.is_named("pm/1") && !model.is_named("p/m/12") && !model.is_named("p/"));
+    }
 
     #[test]
     fn the_last_wait_of_the_table_stands_for_later_ones_and_none_is_zero() {

@@ -293,7 +293,7 @@ impl Session {
     fn model_named(&self, name: &str) -> Option<&ModelConfig> {
         core::iter::once(&self.config.model)
             .chain(&self.config.models)
-            .find(|model| model.name.as_ref() == name)
+            .find(|model| model.is_named(name))
     }
 
     fn model_ref(&self) -> ModelRef {

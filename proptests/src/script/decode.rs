@@ -104,6 +104,8 @@ fn tool(s: &mut Source<'_>) -> Tool {
         Tool::Finish,
         Tool::Read,
         Tool::Write,
+        Tool::UriRead,
+        Tool::UriWrite,
     ])
 }
 
@@ -187,6 +189,7 @@ fn cancel(s: &mut Source<'_>) -> CancelWhat {
         CancelWhat::Retry,
         CancelWhat::Compaction,
         CancelWhat::Everything,
+        CancelWhat::Shell,
     ])
 }
 
@@ -200,6 +203,7 @@ fn setting(s: &mut Source<'_>) -> Setting {
         Setting::Model(Some(Text::from("other"))),
         Setting::SteerDrain(Drain::One),
         Setting::FollowUpDrain(Drain::All),
+        Setting::Interrupting(Interrupting::Immediate),
         Setting::AutoRetry(false),
         Setting::AutoRetry(true),
         Setting::AutoCompact(false),

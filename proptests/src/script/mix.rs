@@ -124,6 +124,14 @@ impl Mix {
         ..Mix::ALL
     };
 
+    /// Commands of all kinds, those that run beside the turn among them.
+    pub const COMMANDS: Mix = Mix {
+        commands: 60,
+        settlements: 30,
+        late: 20,
+        ..Mix::ALL
+    };
+
     /// Closes, in every phase.
     pub const CLOSES: Mix = Mix {
         closes: 10,

@@ -129,6 +129,10 @@ pub enum Tool {
     Missing,
     /// Reads, with arguments that aren't JSON.
     Broken,
+    /// Reads a URI of the host, if it serves the scheme.
+    UriRead,
+    /// Writes one.
+    UriWrite,
     /// The host carries it out.
     Host,
     /// The host's person chooses.
@@ -143,8 +147,8 @@ impl Tool {
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
-            Tool::Read | Tool::Broken => "read",
-            Tool::Write => "write",
+            Tool::Read | Tool::Broken | Tool::UriRead => "read",
+            Tool::Write | Tool::UriWrite => "write",
             Tool::Denied => "denied",
             Tool::Asked => "asked",
             Tool::Missing => "missing",
@@ -159,6 +163,8 @@ impl Tool {
     pub const fn args(self) -> &'static str {
         match self {
             Tool::Broken => "{\"path\": ",
+            Tool::UriRead => "{\"path\": \"db://a\"}",
+            Tool::UriWrite => "{\"path\": \"db://a\", \"content\": \"b\"}",
             Tool::Read
             | Tool::Write
             | Tool::Denied
@@ -185,6 +191,7 @@ impl Tool {
         ];
         kinds
             .map(|(tool, side_effect, route)| ToolSpec {
+                uri_arg: Some(Text::from("path")),
                 route,
                 ..spec(tool.name(), side_effect)
             })

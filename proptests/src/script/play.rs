@@ -375,6 +375,16 @@ fn other(pick: u8) -> Option<Command> {
             ..spec("missing", SideEffect::Read)
         }])),
         Command::Offer(Offer::Tools(vec![])),
+        Command::Offer(Offer::Uris(vec![])),
+        Command::Offer(Offer::Uris(vec![UriSpec {
+            scheme: Text::from("db"),
+            description: None,
+            writable: pick.is_multiple_of(2),
+            immutable: false,
+        }])),
+        Command::Shell {
+            command: Text::from("ls"),
+        },
         Command::Cancel {
             what: CancelWhat::Shell,
             why: CancelWhy::Host,

@@ -251,6 +251,7 @@ impl<A: Agent> World<A> {
                 Effect::RunTool { call } => EffectId::Tool(*call),
                 Effect::RunHook { hook } => EffectId::Hook(*hook),
                 Effect::Store(write) => EffectId::Write(*write),
+                Effect::RunShell(command) => EffectId::Shell(*command),
                 _ => continue,
             };
             if self.work.get(&id).is_none_or(|work| work.stopped) {
