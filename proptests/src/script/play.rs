@@ -375,6 +375,15 @@ fn other(pick: u8) -> Option<Command> {
             ..spec("missing", SideEffect::Read)
         }])),
         Command::Offer(Offer::Tools(vec![])),
+        Command::Cancel {
+            what: CancelWhat::Shell,
+            why: CancelWhy::Host,
+        },
+        Command::ReplyPart {
+            ask: AskId(1 << 40),
+            content: vec![],
+        },
+        Command::Withdraw(PromptId(1 << 40)),
         Command::Offer(Offer::Uris(vec![])),
         Command::Offer(Offer::Uris(vec![UriSpec {
             scheme: Text::from("db"),
@@ -385,15 +394,6 @@ fn other(pick: u8) -> Option<Command> {
         Command::Shell {
             command: Text::from("ls"),
         },
-        Command::Cancel {
-            what: CancelWhat::Shell,
-            why: CancelWhy::Host,
-        },
-        Command::ReplyPart {
-            ask: AskId(1 << 40),
-            content: vec![],
-        },
-        Command::Withdraw(PromptId(1 << 40)),
     ];
     let at = usize::from(pick) % commands.len();
     commands.into_iter().nth(at)

@@ -57,7 +57,7 @@ words! {
     }
     Tool {
         Read "read" Write "write" Denied "denied" Asked "asked" Missing "missing" Broken "broken" Host "host"
-        Choice "choice" Capture "capture" Finish "finish"
+        Choice "choice" Capture "capture" Finish "finish" UriRead "uri-read" UriWrite "uri-write"
     }
     ToolNews {
         Progress "progress" File "file" Ok "ok" Failed "failed" TimedOut "timed-out" EndsTurn "ends-turn"
