@@ -1,5 +1,7 @@
 //! Playing scenarios from their first step to their end.
 
+use std::collections::BTreeSet;
+
 use turnwire::{
     protocol::openmax::Openmax,
     session::{Session, SessionConfig},
@@ -173,8 +175,8 @@ fn leave<P: Speaks, A: Agent>(ends: &mut Ends<P, A>, scenario: &Scenario) {
     }
     come_to_rest(ends, ending);
     let stuck = !ends.is_over() && ends.found.is_empty() && ends.agent.faults.is_empty();
-    // Who answers nothing is waited for; a host that leaves at once waits for a write alone.
-    let waited_for = ends.agent.work.values().any(|work| !work.stopped);
+    // Who answers nothing is waited for, and so is a stopped effect that never settles where too many are.
+    let waited_for = !ends.agent.work.is_empty();
     if stuck && (ending != Ending::Silent || scenario.setup.leaves_now() && !waited_for) {
         let turn = ends.agent.mirror.turn().map(|turn| turn.turn);
         let text = format!(
@@ -190,12 +192,15 @@ fn leave<P: Speaks, A: Agent>(ends: &mut Ends<P, A>, scenario: &Scenario) {
 }
 
 fn come_to_rest<P: Speaks, A: Agent>(ends: &mut Ends<P, A>, ending: Ending) {
+    // An answer may be under way, or wait for an earlier one.
+    let mut answered: BTreeSet<AskId> = BTreeSet::new();
     for _ in 0..MOST_ROUNDS {
         if ends.is_over() || !ends.found.is_empty() || !ends.agent.faults.is_empty() {
             return;
         }
         let here = ends.exit.is_none() && ending != Ending::Silent;
-        let asked = ends.host.mirror.questions().first();
+        let mut asked = ends.host.mirror.questions().iter();
+        let asked = asked.find(|open| !answered.contains(&open.ask));
         let question = asked.map(|open| (open.ask, open.body.clone()));
         let answers = here && !ends.host.closed && ends.host.client.wants_commands();
         let can_say = answers && !ends.down.is_closed();
@@ -203,13 +208,9 @@ fn come_to_rest<P: Speaks, A: Agent>(ends: &mut Ends<P, A>, ending: Ending) {
             (Some((ask, body)), _) if can_say => {
                 let yes = ending == Ending::Willing || matches!(body, Ask::Hook(_));
                 let how = if yes { Answering::Yes } else { Answering::No };
-                let before = ends.agent.given.len();
                 let reply = answer_to(&body, how);
+                answered.insert(ask);
                 ends.command(Command::Reply { ask, reply });
-                // The answer is on its way, and the wire is slow.
-                if ends.agent.given.len() == before && !ends.jump() {
-                    return;
-                }
             }
             (_, Some(id)) if here => ends.driver(|world| settle(world, id)),
             _ if here && !ends.agent.jobs.is_empty() => {

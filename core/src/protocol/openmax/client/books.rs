@@ -196,10 +196,23 @@ impl Books {
         let at = self.sent.iter().position(|sent| {
             matches!(sent, Sent::Approve { ask: sent, approved, .. } if *sent == ask && Some(*approved) == outcome)
         });
-        if let Some(Sent::Approve { command, .. }) = at.and_then(|at| self.sent.remove(at)) {
+        let answered = at.and_then(|at| self.sent.remove(at));
+        if let Some(Sent::Approve { command, wire, .. }) = answered {
             out.reply(command, Seen::Inferred, Ok(Answer::Done));
+            // A crash declines too, and then the answer of the host comes too late.
+            if outcome == Some(false) {
+                self.cross(wire);
+            }
         }
         self.pass_barriers(out);
+    }
+
+    /// A refusal of this approval, if one comes, will be no news.
+    fn cross(&mut self, wire: String) {
+        if self.crossed.len() >= MOST_CROSSED {
+            self.crossed.pop_front();
+        }
+        self.crossed.push_back(wire);
     }
 
     /// Questions are closed, whatever was written to them: an approval that isn't under way to an open one any more has
@@ -213,10 +226,7 @@ impl Books {
             }
             if let Some(Sent::Approve { command, wire, .. }) = self.sent.remove(at) {
                 out.reply(command, Seen::Inferred, Err(Refusal::AlreadySettled));
-                if self.crossed.len() >= MOST_CROSSED {
-                    self.crossed.pop_front();
-                }
-                self.crossed.push_back(wire);
+                self.cross(wire);
             }
         }
         self.pass_barriers(out);

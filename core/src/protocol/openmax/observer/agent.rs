@@ -613,6 +613,7 @@ impl Watcher {
             );
         }
         self.untouched = false;
+        self.ledger.turn_over(reason == "error");
         if !refused {
             notes.tally.turns += 1;
             self.failed = reason == "error";

@@ -154,7 +154,7 @@ impl Asks {
         let at = at_member(object, "outcome").with(Dir::Agent, Some(ask.place), "the request");
         match &*line.outcome {
             "approved" if ask.yes > 0 => ledger.approve_taken(),
-            "declined" if ask.no > 0 => ledger.approve_taken(),
+            "declined" if ask.no > 0 => ledger.decline_taken(),
             "approved" => match ask.late {
                 _ if self.unsure => {}
                 Some(late) => {

@@ -58,6 +58,9 @@ pub(super) struct Ledger {
     approves: u64,
     /// Lines that may be refused or not: nobody knows.
     slack: u64,
+    /// Approvals of this turn that were declined as the host said: a crash declines too, and then the host's answer may
+    /// come too late.
+    declined: u64,
     /// Commands that may be left without an answer.
     excused: u64,
     /// `protocol_error` lines beyond those that must be.
@@ -106,6 +109,20 @@ impl Ledger {
     /// An approval was settled as one such answer said, so that one wasn't refused.
     pub(super) fn approve_taken(&mut self) {
         self.approves = self.approves.saturating_sub(1);
+    }
+
+    /// The same of an answer that declined.
+    pub(super) fn decline_taken(&mut self) {
+        self.approve_taken();
+        self.declined += 1;
+    }
+
+    /// A turn is over; `failed`: with `error`.
+    pub(super) fn turn_over(&mut self, failed: bool) {
+        let declined = core::mem::take(&mut self.declined);
+        if failed {
+            self.slack += declined;
+        }
     }
 
     /// A line of the agent that couldn't be read.
