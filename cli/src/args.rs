@@ -209,6 +209,14 @@ pub struct SessionArgs {
     #[arg(long, value_name = "FILE")]
     pub instructions: Option<PathBuf>,
 
+    /// An environment variable whose value no line to the host may hold; repeat for more. Keys never do
+    #[arg(long, value_name = "NAME")]
+    pub hide_env: Vec<String>,
+
+    /// Join token and thinking lines that follow each other within this time [default: they aren't joined]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub coalesce: Option<u32>,
+
     /// Keep nothing of the session on the disk [default: sessions are kept, unless no model is configured]
     #[arg(long)]
     pub no_store: bool,

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use turnwire::model::script::Script;
 use turnwire::model::{ReplyLimits, RequestOptions};
-use turnwire::protocol::Server;
 use turnwire::protocol::openmax::{self, Extra, Openmax};
+use turnwire::protocol::{Credentials, Server};
 use turnwire::session::Session;
 use turnwire::session::config::{ModelConfig, SessionConfig};
 use turnwire::vocab::{ApprovalMode, Frozen, ModelRef, Now, SessionInfo, Text};
-use turnwire_io::{Asked, Backend, Host, HttpProvider, Refrozen, World};
+use turnwire_io::{Asked, Backend, Host, HttpProvider, Refrozen, Secret, World};
 
 use crate::args::{DriverName, ServeArgs};
 use crate::freeze::{self, Disk, OUTPUT_LIMIT};
@@ -41,8 +41,11 @@ pub fn serve(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
     let agent = Session::new(config, Box::new(info), now);
     let mut server = Server::<Openmax>::new(openmax::ServerConfig {
         agent_spawned: start.agent_spawned,
+        coalesce_us: u64::from(start.settings.coalesce_ms) * 1000,
         ..openmax::ServerConfig::new(env!("CARGO_PKG_VERSION").into(), random()?)
     });
+    let hidden = start.settings.hidden.iter().map(Secret::expose);
+    server.hide(Credentials::new(hidden).map_err(|error| Stop::Settings(error.to_string()))?);
     if let Some(line) = freeze::over_budget(&parts.frozen.tools, &start.settings) {
         server.handle_extra(line, now);
     }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::hooks::{HookEntry, RuleTable};
-use super::values::{Api, Approval, BaseUrl, EnvName, Seconds, Temperature, Tokens};
+use super::values::{Api, Approval, BaseUrl, EnvName, Millis, Seconds, Temperature, Tokens};
 use crate::say::Stop;
 
 /// Most bytes of a file that the program reads whole: settings and trust.
@@ -66,6 +66,10 @@ pub struct SessionTable {
     pub approval: Option<Approval>,
     /// As `--max-steps`.
     pub max_steps: Option<std::num::NonZeroU32>,
+    /// As `--hide-env`; the list replaces the one of a lower file.
+    pub hide_env: Option<Vec<EnvName>>,
+    /// As `--coalesce`.
+    pub coalesce: Option<Millis>,
     /// As `--instructions`; a relative path begins at the file's own folder.
     pub instructions: Option<PathBuf>,
     /// Whether sessions are kept; `false` is as `--no-store`.

@@ -13,7 +13,7 @@ use crate::say::Stop;
 use file::{FileSettings, ModelTable};
 use hooks::{HookTable, RuleTable, Unloaded};
 use turnwire_io::Secret;
-use values::{Api, Approval, BadValue, BaseUrl, EnvName};
+use values::{Api, Approval, BadValue, BaseUrl, EnvName, Millis};
 
 /// Room that a request needs besides the largest reply, in tokens.
 const LEAST_PROMPT: u64 = 1024;
@@ -50,6 +50,10 @@ pub struct Settings {
     pub unloaded: Vec<Unloaded>,
     /// Permission rules.
     pub rules: Vec<RuleTable>,
+    /// What no line to the host may hold: keys, and values of variables that somebody named.
+    pub hidden: Vec<Secret>,
+    /// How long token and thinking lines wait to be joined, in milliseconds; 0: not at all.
+    pub coalesce_ms: u32,
     /// What the model is told besides.
     pub instructions: Option<Instructions>,
     /// What is logged.
@@ -168,6 +172,11 @@ pub fn resolve(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<Settin
         hooks,
         unloaded,
         rules,
+        hidden: hidden(args, files, &deny_env, env)?,
+        coalesce_ms: first(args.session.coalesce, files, |file| {
+            file.session.coalesce.map(Millis::get)
+        })
+        .unwrap_or(0),
         instructions: instructions(args, files)?,
         store: first(store, files, |file| file.session.store).unwrap_or(!demo),
         model,
@@ -346,6 +355,31 @@ fn scripted(layers: &[(&ModelTable, &Path)]) -> Result<Model, Stop> {
         }
     }
     Ok(Model::Builtin { chosen: true })
+}
+
+/// The values that no line to the host may hold: of the variables for keys, and of those that were named. A variable
+/// that isn't set hides nothing.
+fn hidden(
+    args: &ServeArgs,
+    files: &[Layer],
+    keys: &[String],
+    env: Env<'_>,
+) -> Result<Vec<Secret>, Stop> {
+    let named: Vec<String> = match args.session.hide_env.as_slice() {
+        [] => files
+            .iter()
+            .find_map(|layer| layer.settings.session.hide_env.as_ref())
+            .map(|names| names.iter().map(|name| name.as_str().to_owned()).collect())
+            .unwrap_or_default(),
+        names => names
+            .iter()
+            .map(|name| flag("--hide-env", name).map(|name: EnvName| name.as_str().to_owned()))
+            .collect::<Result<_, Stop>>()?,
+    };
+    let values = keys.iter().chain(&named).filter_map(|name| env(name));
+    Ok(values
+        .filter_map(|value| value.to_str().map(|value| Secret::new(value.trim())))
+        .collect())
 }
 
 /// The instructions of the highest layer that names some. A flag's path is relative to the current folder, a file's to

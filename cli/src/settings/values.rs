@@ -211,6 +211,28 @@ impl FromStr for Tokens {
     }
 }
 
+/// A short time: 0 to 10,000 milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Millis(u32);
+
+impl Millis {
+    fn checked(number: u32) -> Result<Self, BadValue> {
+        if number <= 10_000 {
+            return Ok(Millis(number));
+        }
+        Err(BadValue(
+            "a short time is a whole number of milliseconds from 0 to 10000".to_owned(),
+        ))
+    }
+
+    /// The number.
+    pub fn get(self) -> u32 {
+        self.0
+    }
+}
+
+deserialize_by!(Millis, u32);
+
 /// A time limit: a tenth of a second to a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seconds(Duration);

@@ -16,6 +16,7 @@ mod cancel;
 mod hooks;
 mod host;
 mod input;
+mod lines;
 mod measure;
 mod provider;
 mod reload;

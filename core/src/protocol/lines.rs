@@ -2,6 +2,8 @@
 
 use alloc::vec::Vec;
 
+use super::Credentials;
+
 /// Written lines. Positions count the bytes of the whole output, so that what stands between two lines stays there
 /// however late the embedder polls (L2).
 #[derive(Debug, Default)]
@@ -17,6 +19,18 @@ impl Lines {
     /// Writes one line; the newline is added here.
     pub(super) fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         write(&mut self.bytes);
+        self.bytes.push(b'\n');
+    }
+
+    /// The same, without the credentials.
+    pub(super) fn checked_line(
+        &mut self,
+        credentials: &mut Credentials,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
+        let from = self.bytes.len();
+        write(&mut self.bytes);
+        credentials.hide(&mut self.bytes, from);
         self.bytes.push(b'\n');
     }
 

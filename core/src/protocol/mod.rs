@@ -9,6 +9,7 @@
 //! no other protocol.
 
 mod client;
+mod credentials;
 mod lines;
 pub mod observer;
 pub mod omp;
@@ -23,6 +24,7 @@ use crate::frame::{LineRules, Split};
 use crate::vocab::{Call, DeltaRef, Due, Event, Level, Now, Signal, Text};
 
 pub use client::{Client, ClientIds, ClientOutbox, Finding};
+pub use credentials::{Credentials, LEAST_BYTES, MASK, TooMuch};
 pub use server::{HELD_LIMIT, Outbox, Server};
 pub use wire::WireFault;
 

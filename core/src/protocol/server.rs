@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::lines::Lines;
-use super::{Protocol, ServerFace, ServerOutput};
+use super::{Credentials, Protocol, ServerFace, ServerOutput};
 use crate::frame::Split;
 use crate::vocab::{
     Call, Command, CommandId, DeltaRef, Due, Event, Misuse, Now, PromptId, Signal, Text, What,
@@ -42,6 +42,12 @@ impl<P: Protocol> Server<P> {
     /// Changes the number of held bytes above which no more lines are wanted ([`HELD_LIMIT`]).
     pub fn set_held_limit(&mut self, bytes: usize) {
         self.held_limit = bytes;
+    }
+
+    /// Lets no line out that holds one of these values: see [`Credentials`]. Lines that were written before stay as they
+    /// are, so call it first.
+    pub fn hide(&mut self, credentials: Credentials) {
+        self.out.credentials = (!credentials.is_empty()).then_some(credentials);
     }
 
     /// A line of the host, as its splitter gave it.
@@ -180,6 +186,7 @@ impl<P: Protocol> fmt::Debug for Server<P> {
 /// embedder polls (L2).
 pub struct Outbox<P: Protocol> {
     lines: Lines,
+    credentials: Option<Credentials>,
     queue: VecDeque<(u64, ServerOutput<P>)>,
     /// Asks that are not settled yet, and whether they were dismissed.
     asks: BTreeMap<u64, bool>,
@@ -193,6 +200,7 @@ impl<P: Protocol> Outbox<P> {
     fn new() -> Self {
         Outbox {
             lines: Lines::default(),
+            credentials: None,
             queue: VecDeque::new(),
             asks: BTreeMap::new(),
             last_ask: 0,
@@ -204,7 +212,10 @@ impl<P: Protocol> Outbox<P> {
 
     /// Writes one line; the newline is added here. All output bytes pass through this one place.
     pub fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        self.lines.line(write);
+        match &mut self.credentials {
+            Some(credentials) => self.lines.checked_line(credentials, write),
+            None => self.lines.line(write),
+        }
     }
 
     /// Hands a command to the agent and returns the id that its `Replied` will carry.
