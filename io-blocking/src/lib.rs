@@ -17,7 +17,7 @@
 mod bulk;
 mod cancel;
 mod driver;
-mod hook;
+pub mod hooks;
 #[cfg(feature = "http")]
 mod http;
 mod live;
@@ -30,5 +30,5 @@ pub mod tools;
 pub use driver::serve;
 pub use turnwire_io::{
     Anew, Answer, Asked, Backend, Durable, Error, Fixed, Forget, Host, HttpProvider, Refrozen,
-    Reload, ReloadJob, Reloaded, Secret, World, WriteJob, hooks, store,
+    Reload, ReloadJob, Reloaded, Secret, World, WriteJob, store,
 };

@@ -101,7 +101,7 @@ impl Starter {
         let cancel = CancelToken::new();
         let (token, report) = (cancel.clone(), self.report.clone());
         let started = self.live.spawn("turnwire-hook", &cancel, move || {
-            let outcome = catch_unwind(AssertUnwindSafe(|| crate::hook::run(&job, &token)))
+            let outcome = catch_unwind(AssertUnwindSafe(|| crate::hooks::run(&job, &token)))
                 .unwrap_or_else(|panic| Err(crashed("its thread", &*panic).into()));
             report(Report::Hook(hook, outcome));
         });

@@ -25,6 +25,17 @@ pub fn run(
     carry_out(&tools.prepare(name, input), cancel, updates)
 }
 
+/// Runs a command of the person's own and gives its end, always [`ToolUpdate::Done`]: see
+/// [`Toolbox::prepare_shell`]. All else is as with [`run`].
+pub fn shell(
+    tools: &Toolbox,
+    line: &str,
+    cancel: &CancelToken,
+    updates: impl FnMut(ToolUpdate),
+) -> ToolUpdate {
+    carry_out(&tools.prepare_shell(line), cancel, updates)
+}
+
 /// Carries out a call that is ready; see [`run`].
 pub(crate) fn carry_out(
     job: &ToolJob,

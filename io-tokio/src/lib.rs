@@ -17,7 +17,7 @@
 
 mod drive;
 mod driver;
-mod hook;
+pub mod hooks;
 mod model;
 mod output;
 mod process;
@@ -29,5 +29,5 @@ pub use drive::{AgentEnd, Driven, Person, Screen, Task, drive};
 pub use driver::serve;
 pub use turnwire_io::{
     Anew, Answer, Asked, Backend, Durable, Error, Fixed, Forget, Host, HttpProvider, Refrozen,
-    Reload, ReloadJob, Reloaded, Secret, World, WriteJob, hooks, store,
+    Reload, ReloadJob, Reloaded, Secret, World, WriteJob, store,
 };

@@ -94,7 +94,7 @@ impl Starter {
         let cancel = CancelToken::new();
         let (token, report) = (cancel.clone(), self.report.clone());
         tokio::spawn(async move {
-            let run = AssertUnwindSafe(crate::hook::run(&job, &token)).catch_unwind();
+            let run = AssertUnwindSafe(crate::hooks::run(&job, &token)).catch_unwind();
             let outcome = run
                 .await
                 .unwrap_or_else(|panic| Err(crashed("its task", &*panic).into()));

@@ -1,18 +1,17 @@
-//! Hooks of the driver, over real pipes: what is written before what, and what is left behind.
-
-mod support;
+//! Hooks of a session over real pipes: what is written before what, and what is left behind.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::{Gate, Rig, RigOptions};
+use crate::Driver;
+use crate::rig::{Gate, Rig, RigOptions};
 
 const HELLO: &str = "reply\n say: Hello.";
 
-#[test]
-fn om_30_s_41_a_refusal_is_stored_before_it_is_announced() {
+/// Om 30 s 41 a refusal is stored before it is announced.
+pub fn om_30_s_41_a_refusal_is_stored_before_it_is_announced<D: Driver>() {
     let gate = Gate::default();
-    let rig = Rig::start(RigOptions {
+    let rig = Rig::start::<D>(RigOptions {
         gate: Some(gate.clone()),
         turn_end: vec!["test -e again || { touch again; echo tests failing; exit 2; }"],
         ..RigOptions::script(HELLO)
@@ -31,9 +30,9 @@ fn om_30_s_41_a_refusal_is_stored_before_it_is_announced() {
     assert_eq!(rig.finish().0, 0);
 }
 
-#[test]
-fn om_23_a_refusal_that_cant_be_stored_leaves_the_reply_unverified() {
-    let rig = Rig::start(RigOptions {
+/// Om 23 a refusal that cant be stored leaves the reply unverified.
+pub fn om_23_a_refusal_that_cant_be_stored_leaves_the_reply_unverified<D: Driver>() {
+    let rig = Rig::start::<D>(RigOptions {
         fail_writes: true,
         turn_end: vec!["echo no; exit 2"],
         ..RigOptions::script(HELLO)
@@ -48,10 +47,10 @@ fn om_23_a_refusal_that_cant_be_stored_leaves_the_reply_unverified() {
     );
 }
 
-#[test]
-fn s_65_a_hook_starts_after_what_was_said_before_it_is_written() {
+/// S 65 a hook starts after what was said before it is written.
+pub fn s_65_a_hook_starts_after_what_was_said_before_it_is_written<D: Driver>() {
     let gate = Gate::default();
-    let rig = Rig::start(RigOptions {
+    let rig = Rig::start::<D>(RigOptions {
         gate: Some(gate.clone()),
         turn_end: vec!["touch begun"],
         ..RigOptions::script(HELLO)
@@ -68,11 +67,11 @@ fn s_65_a_hook_starts_after_what_was_said_before_it_is_written() {
     assert_eq!(rig.finish().0, 0);
 }
 
-#[test]
-fn a_session_that_ends_takes_its_hook_along() {
+/// A session that ends takes its hook along.
+pub fn a_session_that_ends_takes_its_hook_along<D: Driver>() {
     let begun = Instant::now();
     let gate = Gate::default();
-    let rig = Rig::start(RigOptions {
+    let rig = Rig::start::<D>(RigOptions {
         gate: Some(gate.clone()),
         turn_end: vec!["echo $$ >begun; sleep 30 & sleep 30"],
         ..RigOptions::script(HELLO)

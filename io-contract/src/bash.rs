@@ -1,23 +1,20 @@
-//! The shell tool.
-#![cfg(unix)]
-// To clippy only functions marked as tests are tests; what they share is not.
-#![allow(clippy::expect_used, clippy::panic, clippy::wildcard_enum_match_arm)]
-
-mod tools_support;
+//! The shell tool: what a command's output becomes, and that nothing of it is left.
 
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tools_support::{bash, call, call_until, config, toolbox};
 use turnwire::vocab::{ToolOutcome, ToolUpdate};
-use turnwire_tokio::tools::{CancelToken, Toolbox, run, shell};
+use turnwire_io::tools::Toolbox;
+
+use crate::tool::{bash, call, call_until, config, toolbox};
+use crate::{Cancel, Driver, tool};
 
 fn project() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
-#[tokio::test]
-async fn output_and_failure_have_the_wire_s_form() {
+/// Output and failure have the wire s form.
+pub fn output_and_failure_have_the_wire_s_form<D: Driver>() {
     let dir = project();
     let tools = toolbox(dir.path());
     for (command, text, code) in [
@@ -33,7 +30,7 @@ async fn output_and_failure_have_the_wire_s_form() {
         ("printf out; printf err >&2", "out\n\n[stderr]\nerr", "0"),
         ("nosuchcommand 2>/dev/null", "exit code 127", "127"),
     ] {
-        let ended = bash(&tools, command).await;
+        let ended = bash::<D>(&tools, command);
         assert_eq!(ended.text, text, "{command}");
         assert_eq!(ended.meta("exit_code"), Some(code), "{command}");
         let outcome = if code == "0" {
@@ -43,32 +40,30 @@ async fn output_and_failure_have_the_wire_s_form() {
         };
         assert_eq!(ended.outcome, outcome, "{command}");
     }
-    let ended = bash(&tools, "echo x; kill -9 $$").await;
+    let ended = bash::<D>(&tools, "echo x; kill -9 $$");
     assert_eq!(ended.meta("signal"), Some("9"));
     assert_eq!(ended.failed(), "ended by signal 9\nx\n");
 }
 
-#[tokio::test]
-async fn commands_run_in_the_project_without_input_or_terminal() {
+/// Commands run in the project without input or terminal.
+pub fn commands_run_in_the_project_without_input_or_terminal<D: Driver>() {
     let dir = project();
     let tools = toolbox(dir.path());
     let root = tools.root().to_str().expect("utf-8").to_owned();
-    assert_eq!(bash(&tools, "pwd").await.ok(), format!("{root}\n"));
-    assert_eq!(bash(&tools, "cat; echo end").await.ok(), "end\n");
+    assert_eq!(bash::<D>(&tools, "pwd").ok(), format!("{root}\n"));
+    assert_eq!(bash::<D>(&tools, "cat; echo end").ok(), "end\n");
     assert_eq!(
-        bash(&tools, "(: </dev/tty) 2>/dev/null || echo none")
-            .await
-            .ok(),
+        bash::<D>(&tools, "(: </dev/tty) 2>/dev/null || echo none").ok(),
         "none\n"
     );
 }
 
 #[cfg(target_os = "linux")]
-#[tokio::test]
-async fn the_shell_leads_a_group_and_a_session() {
+/// The shell leads a group and a session.
+pub fn the_shell_leads_a_group_and_a_session<D: Driver>() {
     let dir = project();
     let command = "echo $$ $(cut -d' ' -f5,6 /proc/$$/stat)";
-    let text = bash(&toolbox(dir.path()), command).await.ok();
+    let text = bash::<D>(&toolbox(dir.path()), command).ok();
     let ids: Vec<&str> = text.split_whitespace().collect();
     assert!(
         matches!(ids.as_slice(), [pid, group, session] if pid == group && pid == session),
@@ -76,8 +71,8 @@ async fn the_shell_leads_a_group_and_a_session() {
     );
 }
 
-#[tokio::test]
-async fn the_environment_is_a_list_and_holds_no_key() {
+/// The environment is a list and holds no key.
+pub fn the_environment_is_a_list_and_holds_no_key<D: Driver>() {
     let dir = project();
     let mut config = config(dir.path());
     // Set for every test by cargo: one that is listed, one that isn't, and one that stands for a key.
@@ -92,7 +87,7 @@ async fn the_environment_is_a_list_and_holds_no_key() {
             && std::env::var_os("CARGO_MANIFEST_DIR").is_some()
     );
     let tools = Toolbox::new(config).expect("tools");
-    let text = bash(&tools, "env").await.ok();
+    let text = bash::<D>(&tools, "env").ok();
     let names: Vec<&str> = text
         .lines()
         .filter_map(|line| line.split_once('='))
@@ -107,15 +102,15 @@ async fn the_environment_is_a_list_and_holds_no_key() {
     assert!(!text.contains("sk-secret"));
 }
 
-#[tokio::test]
-async fn output_is_bounded_at_exactly_the_limit() {
+/// Output is bounded at exactly the limit.
+pub fn output_is_bounded_at_exactly_the_limit<D: Driver>() {
     let dir = project();
     let mut config = config(dir.path());
     config.output_limit = 1000;
     let tools = Toolbox::new(config).expect("tools");
     let fill = |n: usize, c: char, to: &str| format!("head -c {n} /dev/zero | tr '\\0' {c}{to}");
 
-    let ended = bash(&tools, &fill(1000, 'o', "")).await;
+    let ended = bash::<D>(&tools, &fill(1000, 'o', ""));
     assert_eq!(
         (
             ended.text.len(),
@@ -123,7 +118,7 @@ async fn output_is_bounded_at_exactly_the_limit() {
         ),
         (1000, &false)
     );
-    let ended = bash(&tools, &fill(1001, 'o', "")).await;
+    let ended = bash::<D>(&tools, &fill(1001, 'o', ""));
     assert!(ended.show.as_ref().expect("facts").truncated);
     let half = "o".repeat(500);
     assert_eq!(
@@ -153,24 +148,23 @@ async fn output_is_bounded_at_exactly_the_limit() {
         (5000, 5000, (500, 500, 2)),
         (501, 500, (500, 500, 1)),
     ] {
-        let text = bash(&tools, &both(out, err)).await.ok();
+        let text = bash::<D>(&tools, &both(out, err)).ok();
         assert_eq!(shown(&text), want, "{out} and {err}");
     }
 }
 
-#[tokio::test]
-async fn a_timed_out_command_ends_with_all_its_children() {
+/// A timed out command ends with all its children.
+pub fn a_timed_out_command_ends_with_all_its_children<D: Driver>() {
     let dir = project();
     let tools = toolbox(dir.path());
     let start = Instant::now();
     let command =
         "trap '' TERM; echo begun; (trap '' TERM; sleep 3; echo x > late.txt) & sleep 60; wait";
-    let ended = call(
+    let ended = call::<D>(
         &tools,
         "bash",
         json!({"command": command, "timeout_seconds": 1}),
-    )
-    .await;
+    );
     assert!(
         start.elapsed() < Duration::from_millis(1000 + 500 + 2000),
         "{:?}",
@@ -178,84 +172,58 @@ async fn a_timed_out_command_ends_with_all_its_children() {
     );
     assert_eq!(ended.outcome, ToolOutcome::TimedOut);
     assert_eq!(ended.text, "command timed out after 1 seconds\nbegun\n");
-    tokio::time::sleep(Duration::from_secs(4).saturating_sub(start.elapsed())).await;
+    std::thread::sleep(Duration::from_secs(4).saturating_sub(start.elapsed()));
     assert!(!dir.path().join("late.txt").exists());
 }
 
-#[tokio::test]
-async fn the_configured_times_hold() {
+/// The configured times hold.
+pub fn the_configured_times_hold<D: Driver>() {
     let dir = project();
     let mut config = config(dir.path());
     config.default_timeout = Duration::from_millis(300);
     config.max_timeout = Duration::from_millis(600);
     let tools = Toolbox::new(config).expect("tools");
-    let ended = bash(&tools, "sleep 30").await;
+    let ended = bash::<D>(&tools, "sleep 30");
     assert_eq!(ended.outcome, ToolOutcome::TimedOut);
     assert_eq!(ended.text, "command timed out after 0.3 seconds");
-    let ended = call(
+    let ended = call::<D>(
         &tools,
         "bash",
         json!({"command": "sleep 30", "timeout_seconds": 20}),
-    )
-    .await;
+    );
     assert_eq!(ended.text, "command timed out after 0.6 seconds");
 }
 
-#[tokio::test]
-async fn a_cancelled_command_may_say_last_words() {
+/// A cancelled command may say last words.
+pub fn a_cancelled_command_may_say_last_words<D: Driver>() {
     let dir = project();
     let tools = toolbox(dir.path());
-    let cancel = CancelToken::new();
-    let stop = cancel.clone();
-    tokio::spawn(async move {
-        tokio::time::sleep(Duration::from_millis(400)).await;
-        stop.cancel();
-    });
+    let cancel = Cancel::after(Duration::from_millis(400));
     let command = "exec 2>/dev/null; trap 'echo cleaned up; exit 0' TERM; echo begun; while :; do sleep 0.05; done";
-    let ended = call_until(&tools, "bash", json!({ "command": command }), cancel).await;
+    let ended = call_until::<D>(&tools, "bash", json!({ "command": command }), &cancel);
     assert_eq!(ended.outcome, ToolOutcome::Cancelled);
     assert_eq!(ended.text, "command cancelled by user\nbegun\ncleaned up\n");
 }
 
-#[tokio::test]
-async fn what_is_left_behind_may_clean_up_before_it_is_killed() {
+/// What is left behind may clean up before it is killed.
+pub fn what_is_left_behind_may_clean_up_before_it_is_killed<D: Driver>() {
     let dir = project();
     let tools = toolbox(dir.path());
     let polite = "(trap 'echo bye > bye.txt; exit' TERM; : > ready; while :; do sleep 0.05; done) >/dev/null 2>&1 & \
                   while [ ! -e ready ]; do sleep 0.02; done; echo hi";
-    assert_eq!(bash(&tools, polite).await.ok(), "hi\n");
+    assert_eq!(bash::<D>(&tools, polite).ok(), "hi\n");
     assert!(dir.path().join("bye.txt").exists());
     let stubborn = "(trap '' TERM; : > ready2; sleep 2; echo x > late.txt) >/dev/null 2>&1 & \
                     while [ ! -e ready2 ]; do sleep 0.02; done; echo hi";
     let start = Instant::now();
-    assert_eq!(bash(&tools, stubborn).await.ok(), "hi\n");
-    tokio::time::sleep(Duration::from_secs(3).saturating_sub(start.elapsed())).await;
+    assert_eq!(bash::<D>(&tools, stubborn).ok(), "hi\n");
+    std::thread::sleep(Duration::from_secs(3).saturating_sub(start.elapsed()));
     assert!(!dir.path().join("late.txt").exists());
 }
 
 #[cfg(target_os = "linux")]
-#[tokio::test]
-async fn a_dropped_call_kills_its_group() {
-    let dir = project();
-    let tools = tools_support::marked(dir.path(), "dropped");
-    let call = bash(&tools, "trap '' TERM; sleep 30 & sleep 30");
-    assert!(
-        tokio::time::timeout(Duration::from_millis(500), call)
-            .await
-            .is_err()
-    );
-    for _ in 0..100 {
-        if tools_support::alive("dropped") == 0 {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("{} processes are left", tools_support::alive("dropped"));
-}
-
-#[cfg(target_os = "linux")]
-#[tokio::test]
-async fn no_zombie_stays() {
+/// No zombie stays.
+pub fn no_zombie_stays<D: Driver>() {
     let dir = project();
     let tools = toolbox(dir.path());
     let mut pids = Vec::new();
@@ -265,19 +233,18 @@ async fn no_zombie_stays() {
         "echo $$; kill -9 $$",
         "sleep 30 & echo $$",
     ] {
-        let text = bash(&tools, command).await.text;
+        let text = bash::<D>(&tools, command).text;
         let pid = text
             .lines()
             .find_map(|line| line.parse::<u32>().ok())
             .expect("a process id");
         pids.push(pid);
     }
-    let ended = call(
+    let ended = call::<D>(
         &tools,
         "bash",
         json!({"command": "echo $$; sleep 30", "timeout_seconds": 1}),
-    )
-    .await;
+    );
     pids.push(
         ended
             .text
@@ -289,16 +256,16 @@ async fn no_zombie_stays() {
     );
     for pid in pids {
         let folder = std::path::PathBuf::from(format!("/proc/{pid}"));
-        assert_eq!(tools_support::state(&folder), None, "{pid}");
+        assert_eq!(tool::state(&folder), None, "{pid}");
     }
 }
 
-#[tokio::test]
-async fn progress_is_throttled_bounded_and_complete_for_slow_output() {
+/// Progress is throttled bounded and complete for slow output.
+pub fn progress_is_throttled_bounded_and_complete_for_slow_output<D: Driver>() {
     let dir = project();
     let tools = toolbox(dir.path());
     let slow = "for i in 1 2 3 4; do echo line $i; echo err $i >&2; sleep 0.25; done";
-    let ended = bash(&tools, slow).await;
+    let ended = bash::<D>(&tools, slow);
     let progress = ended.progress();
     for i in 1..=4 {
         assert!(
@@ -308,12 +275,11 @@ async fn progress_is_throttled_bounded_and_complete_for_slow_output() {
     }
     // A flood: few updates, each small.
     let start = Instant::now();
-    let ended = call(
+    let ended = call::<D>(
         &tools,
         "bash",
         json!({"command": "yes flood", "timeout_seconds": 1}),
-    )
-    .await;
+    );
     let most = start.elapsed().as_millis() / 150 + 1;
     assert!(
         !ended.updates.is_empty() && (ended.updates.len() as u128) <= most,
@@ -323,22 +289,22 @@ async fn progress_is_throttled_bounded_and_complete_for_slow_output() {
     assert!(ended.progress().len() <= ended.updates.len() * (16 * 1024 + 100));
     assert!(ended.text.len() <= 256 * 1024 + 100);
     // A quick command needs none.
-    assert!(bash(&tools, "echo hi").await.updates.is_empty());
+    assert!(bash::<D>(&tools, "echo hi").updates.is_empty());
 }
 
-#[tokio::test]
-async fn commands_run_side_by_side() {
+/// Commands run side by side.
+pub fn commands_run_side_by_side<D: Driver>() {
     let dir = project();
     let tools = toolbox(dir.path());
     let start = Instant::now();
     let calls: Vec<_> = (0..8)
         .map(|n| {
             let tools = tools.clone();
-            tokio::spawn(async move { bash(&tools, &format!("sleep 0.5; echo {n}")).await.ok() })
+            std::thread::spawn(move || bash::<D>(&tools, &format!("sleep 0.5; echo {n}")).ok())
         })
         .collect();
     for (n, call) in calls.into_iter().enumerate() {
-        assert_eq!(call.await.expect("a call"), format!("{n}\n"));
+        assert_eq!(call.join().expect("a call"), format!("{n}\n"));
     }
     assert!(
         start.elapsed() < Duration::from_secs(3),
@@ -347,13 +313,13 @@ async fn commands_run_side_by_side() {
     );
 }
 
-#[tokio::test]
-async fn a_shell_that_cannot_start_is_a_failed_call() {
+/// A shell that cannot start is a failed call.
+pub fn a_shell_that_cannot_start_is_a_failed_call<D: Driver>() {
     let dir = project();
     let mut config = config(dir.path());
     config.shell = "/nowhere/sh".into();
     let tools = Toolbox::new(config).expect("tools");
-    let text = bash(&tools, "echo").await.failed();
+    let text = bash::<D>(&tools, "echo").failed();
     assert_eq!(
         text,
         "can't run the command with /nowhere/sh: no such file or directory"
@@ -361,27 +327,26 @@ async fn a_shell_that_cannot_start_is_a_failed_call() {
     // Nor can a command that is longer than the system takes.
     let long = format!("echo {}", "x".repeat(4 * 1024 * 1024));
     assert!(
-        bash(&toolbox(dir.path()), &long)
-            .await
+        bash::<D>(&toolbox(dir.path()), &long)
             .failed()
             .starts_with("can't run the command with bash: ")
     );
-    let ended = bash(&toolbox(dir.path()), "echo \0").await;
+    let ended = bash::<D>(&toolbox(dir.path()), "echo \0");
     assert_eq!(ended.outcome, ToolOutcome::Invalid);
 }
 
-#[tokio::test]
-async fn a_vanished_project_is_a_failed_call() {
+/// A vanished project is a failed call.
+pub fn a_vanished_project_is_a_failed_call<D: Driver>() {
     let dir = project();
     let tools = toolbox(dir.path());
     drop(dir);
-    let text = bash(&tools, "echo").await.failed();
+    let text = bash::<D>(&tools, "echo").failed();
     assert!(
         text.starts_with("can't run the command with bash: "),
         "{text}"
     );
     assert!(matches!(
-        run(&tools, "list_dir", "{}", CancelToken::new(), |_| {}).await,
+        D::tool(&tools, "list_dir", "{}", &Cancel::never(), &mut |_| {}),
         ToolUpdate::Done {
             outcome: ToolOutcome::Failed,
             ..
@@ -390,12 +355,12 @@ async fn a_vanished_project_is_a_failed_call() {
 }
 
 /// A command of the person's own: its outcome, what it wrote, its exit code, and whether something was left out.
-async fn of_person(
+fn of_person<D: Driver>(
     tools: &Toolbox,
     line: &str,
-    cancel: CancelToken,
+    cancel: &Cancel,
 ) -> (ToolOutcome, String, Option<i32>, bool) {
-    match shell(tools, line, cancel, |_| {}).await {
+    match D::shell(tools, line, cancel) {
         ToolUpdate::Done {
             outcome,
             content,
@@ -409,15 +374,15 @@ async fn of_person(
     }
 }
 
-#[tokio::test]
-async fn a_person_s_own_command_gives_what_it_wrote_and_nothing_else() {
+/// A person's own command gives what it wrote and nothing else.
+pub fn a_person_s_own_command_gives_what_it_wrote_and_nothing_else<D: Driver>() {
     let dir = project();
     let mut config = config(dir.path());
     // Nobody but the person ends it.
     config.default_timeout = Duration::from_millis(1);
     config.output_limit = 10;
     let tools = Toolbox::new(config).expect("tools");
-    let run = |line: &'static str| of_person(&tools, line, CancelToken::new());
+    let run = |line: &'static str| of_person::<D>(&tools, line, &Cancel::never());
     let cases = [
         (
             "echo out; sleep 0.1; echo err >&2",
@@ -430,34 +395,29 @@ async fn a_person_s_own_command_gives_what_it_wrote_and_nothing_else() {
     ];
     for (line, outcome, text, code) in cases {
         assert_eq!(
-            run(line).await,
+            run(line),
             (outcome, text.into(), Some(code), false),
             "{line}"
         );
     }
-    let (outcome, text, code, cut) = run("echo 0123456789abcdef").await;
+    let (outcome, text, code, cut) = run("echo 0123456789abcdef");
     assert_eq!((outcome, code, cut), (ToolOutcome::Ok, Some(0), true));
     assert!(
         text.starts_with("01234") && text.ends_with("cdef\n"),
         "{text}"
     );
-    let (outcome, text, code, _) = run("a\0b").await;
+    let (outcome, text, code, _) = run("a\0b");
     assert_eq!((outcome, code), (ToolOutcome::Invalid, None));
     assert!(text.contains("NUL"), "{text}");
 }
 
-#[tokio::test]
-async fn a_person_s_own_command_that_is_cancelled_keeps_its_output() {
+/// A person's own command that is cancelled keeps its output.
+pub fn a_person_s_own_command_that_is_cancelled_keeps_its_output<D: Driver>() {
     let dir = project();
     let tools = toolbox(dir.path());
-    let cancel = CancelToken::new();
-    let stop = cancel.clone();
-    tokio::spawn(async move {
-        tokio::time::sleep(Duration::from_millis(400)).await;
-        stop.cancel();
-    });
+    let cancel = Cancel::after(Duration::from_millis(400));
     let line = "echo begun; sleep 30";
-    let (outcome, text, _, _) = of_person(&tools, line, cancel).await;
+    let (outcome, text, _, _) = of_person::<D>(&tools, line, &cancel);
     assert_eq!(
         (outcome, text.as_str()),
         (ToolOutcome::Cancelled, "begun\n")

@@ -1,5 +1,4 @@
 //! A session over real pipes, in this process, with a gate in its output.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used, dead_code)]
 
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::path::PathBuf;
@@ -14,12 +13,15 @@ use turnwire::protocol::openmax::{Extra, Openmax, ServerConfig, preset};
 use turnwire::session::config::{LocalHook, ModelConfig};
 use turnwire::session::{Session, SessionConfig};
 use turnwire::vocab::{ApprovalMode, HookPoint, HookSpec, Now, SessionInfo, WriteBody};
-use turnwire_tokio::hooks::{HookCommand, Hooks, HooksConfig};
-use turnwire_tokio::tools::{Toolbox, ToolboxConfig};
-use turnwire_tokio::{Backend, Durable, Host, Reload, World, WriteJob, serve};
+use turnwire_io::hooks::{HookCommand, Hooks, HooksConfig};
+use turnwire_io::tools::{Toolbox, ToolboxConfig};
+use turnwire_io::{Backend, Durable, Host, Reload, World, WriteJob};
+
+use crate::Driver;
+use crate::watch::{Books, Watched};
 
 /// How long anything may take before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 pub struct RigOptions {
     pub script: String,
@@ -29,6 +31,10 @@ pub struct RigOptions {
     pub turn_end: Vec<&'static str>,
     /// Reads the configuration anew.
     pub reload: Option<Box<dyn Reload>>,
+    /// In place of the script.
+    pub backend: Option<Backend>,
+    /// What runs unasked.
+    pub approvals: ApprovalMode,
 }
 
 impl RigOptions {
@@ -39,6 +45,8 @@ impl RigOptions {
             fail_writes: false,
             turn_end: Vec::new(),
             reload: None,
+            backend: None,
+            approvals: ApprovalMode::Auto,
         }
     }
 }
@@ -150,23 +158,34 @@ pub struct Rig {
     input: Mutex<Option<PipeWriter>>,
     lines: Mutex<Vec<Value>>,
     coming: Mutex<mpsc::Receiver<Value>>,
+    raw: Arc<Mutex<String>>,
+    books: Books,
+    /// The host wanted an end at once: what still ran then was ended, and the agent isn't told.
+    hard: Mutex<bool>,
     agent: JoinHandle<u8>,
     reader: JoinHandle<()>,
 }
 
 impl Rig {
-    pub fn start(options: RigOptions) -> Rig {
+    pub fn start<D: Driver>(options: RigOptions) -> Rig {
         let folder = tempfile::tempdir().unwrap();
         let (agent_input, input) = io::pipe().unwrap();
         let (output, agent_output) = io::pipe().unwrap();
-        let output = output_thread(output);
+        let (raw, books) = (Arc::default(), Books::default());
+        let output = output_thread(output, Arc::clone(&raw));
         let root = folder.path().to_owned();
-        let agent = std::thread::spawn(move || agent(options, root, agent_input, agent_output));
+        let watched = books.clone();
+        let agent = std::thread::spawn(move || {
+            agent::<D>(options, root, agent_input, agent_output, watched)
+        });
         Rig {
             folder,
             input: Mutex::new(Some(input)),
             lines: Mutex::default(),
             coming: Mutex::new(output.1),
+            raw,
+            books,
+            hard: Mutex::default(),
             agent,
             reader: output.0,
         }
@@ -177,8 +196,15 @@ impl Rig {
     }
 
     pub fn say(&self, line: &str) {
+        *self.hard.lock().unwrap() |= line.contains("quit");
         let mut input = self.input.lock().unwrap();
         let _ = writeln!(input.as_mut().unwrap(), "{line}");
+    }
+
+    /// A line that lacks its end.
+    pub fn say_unfinished(&self, line: &str) {
+        let mut input = self.input.lock().unwrap();
+        let _ = write!(input.as_mut().unwrap(), "{line}");
     }
 
     pub fn close_input(&self) {
@@ -212,22 +238,50 @@ impl Rig {
         }
     }
 
-    /// Waits for the end; the exit code and every line.
+    /// What the driver did so far.
+    pub fn books(&self) -> &Books {
+        &self.books
+    }
+
+    /// Waits until nothing is on its way.
+    pub fn wait_settled(&self) {
+        let until = Instant::now() + PATIENCE;
+        while !self.books.open().is_settled() {
+            assert!(Instant::now() < until, "{:?}", self.books.open());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits for the end; the exit code and every line. The driver must have kept its promises.
     pub fn finish(self) -> (u8, Vec<Value>) {
+        let (code, lines, _) = self.finish_raw();
+        (code, lines)
+    }
+
+    /// The same, and every byte. The folder's name in them is `/project`.
+    pub fn finish_raw(self) -> (u8, Vec<Value>, String) {
         let code = self.agent.join().unwrap();
         drop(self.input);
         self.reader.join().unwrap();
+        let orderly = code == 0 && !self.hard.into_inner().unwrap();
+        self.books.open().check(orderly);
         let mut lines = self.lines.into_inner().unwrap();
         lines.extend(self.coming.into_inner().unwrap().try_iter());
-        (code, lines)
+        let raw = self.raw.lock().unwrap();
+        let folder = self.folder.path().display().to_string();
+        (code, lines, raw.replace(&folder, "/project"))
     }
 }
 
-fn output_thread(output: PipeReader) -> (JoinHandle<()>, mpsc::Receiver<Value>) {
+fn output_thread(
+    output: PipeReader,
+    raw: Arc<Mutex<String>>,
+) -> (JoinHandle<()>, mpsc::Receiver<Value>) {
     let (send, receive) = mpsc::channel();
     let thread = std::thread::spawn(move || {
         for line in BufReader::new(output).lines() {
             let Ok(line) = line else { return };
+            raw.lock().unwrap().push_str(&format!("{line}\n"));
             let _ =
                 send.send(serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e} in {line}")));
         }
@@ -235,7 +289,13 @@ fn output_thread(output: PipeReader) -> (JoinHandle<()>, mpsc::Receiver<Value>) 
     (thread, receive)
 }
 
-fn agent(options: RigOptions, root: PathBuf, input: PipeReader, output: PipeWriter) -> u8 {
+fn agent<D: Driver>(
+    options: RigOptions,
+    root: PathBuf,
+    input: PipeReader,
+    output: PipeWriter,
+    books: Books,
+) -> u8 {
     let tools = ToolboxConfig::new(&root);
     let commands = options.turn_end.iter().map(|line| HookCommand {
         key: (*line).into(),
@@ -244,20 +304,25 @@ fn agent(options: RigOptions, root: PathBuf, input: PipeReader, output: PipeWrit
     });
     let hooks = Hooks::new(HooksConfig::beside(&tools, "s", commands.collect()));
     let toolbox = Toolbox::new(tools).unwrap();
-    let script = Script::parse(&options.script).unwrap_or_else(|e| panic!("{e}"));
+    let backend = options.backend.unwrap_or_else(|| {
+        let script = Script::parse(&options.script).unwrap_or_else(|e| panic!("{e}"));
+        Backend::Scripted(Arc::new(script))
+    });
     let mut config = SessionConfig::new(ModelConfig::new("scripted", 32_768));
     preset(&mut config);
-    config.settings.approvals = ApprovalMode::Auto;
+    config.settings.approvals = options.approvals.clone();
     config.tools = toolbox.specs();
     config.hooks = options.turn_end.iter().map(|line| turn_end(line)).collect();
     let now = Now {
         mono_us: 0,
         unix_ms: 1_700_000_000_000,
     };
-    let session = Session::new(config, info(&root), now);
+    // Retries don't take a test's time.
+    config.policy.retry.backoff_us = vec![20_000];
+    let session = Watched::new(Session::new(config, info(&root), now), books);
     let server = Server::<Openmax>::new(ServerConfig::new("0.0.0".into(), [7; 32]));
     let world = World {
-        backend: Backend::Scripted(Arc::new(script)),
+        backend,
         toolbox,
         hooks,
         durable: Box::new(Disk {
@@ -266,7 +331,7 @@ fn agent(options: RigOptions, root: PathBuf, input: PipeReader, output: PipeWrit
         }),
         reload: options
             .reload
-            .unwrap_or_else(|| Box::new(turnwire_tokio::Fixed { tools: 0 })),
+            .unwrap_or_else(|| Box::new(turnwire_io::Fixed { tools: 0 })),
     };
     let host = Host {
         input: Box::new(input),
@@ -277,8 +342,8 @@ fn agent(options: RigOptions, root: PathBuf, input: PipeReader, output: PipeWrit
         signals: false,
         answer: Box::new(|ask| match ask {}),
         refrozen: Some(Box::new(|reloaded, _, asked| match asked {
-            turnwire_tokio::Asked::Host => Vec::new(),
-            turnwire_tokio::Asked::Nobody => vec![Extra::Refrozen {
+            turnwire_io::Asked::Host => Vec::new(),
+            turnwire_io::Asked::Nobody => vec![Extra::Refrozen {
                 tools: reloaded.tools.into(),
                 skills: reloaded.skills.into(),
                 changes: reloaded.changes.clone(),
@@ -286,15 +351,7 @@ fn agent(options: RigOptions, root: PathBuf, input: PipeReader, output: PipeWrit
         })),
         gone: None,
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    let code = runtime
-        .block_on(serve(server, session, world, host))
-        .unwrap();
-    runtime.shutdown_timeout(Duration::from_secs(1));
-    code
+    D::serve(server, session, world, host).unwrap()
 }
 
 fn turn_end(key: &str) -> LocalHook {

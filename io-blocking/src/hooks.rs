@@ -3,15 +3,17 @@
 use std::io;
 
 use turnwire::vocab::{HookReply, Text};
-use turnwire_io::hooks::{Ended, HookJob, Kept};
+
+pub use turnwire_io::hooks::*;
 
 use crate::cancel::CancelToken;
 use crate::process::{self, Talk};
 
 /// Runs it. When this returns, no process of its group is left.
 ///
-/// `Err`: it failed, and how; a run that was stopped is one of those.
-pub(crate) fn run(job: &HookJob, stop: &CancelToken) -> Result<HookReply, Text> {
+/// # Errors
+/// It failed, and how; a run that was stopped is one of those.
+pub fn run(job: &HookJob, stop: &CancelToken) -> Result<HookReply, Text> {
     if stop.is_cancelled() {
         return job.outcome(Ok(None));
     }

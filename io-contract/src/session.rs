@@ -1,13 +1,13 @@
-//! The driver's contract, over real pipes, with the scripted model and real tools.
-
-mod support;
+//! A session over real pipes, with the scripted model and real tools.
 
 use std::time::{Duration, Instant};
 
-use support::{Gate, Rig, RigOptions};
 use turnwire::vocab::Frozen;
-use turnwire_tokio::hooks::Hooks;
-use turnwire_tokio::{Anew, Asked, ReloadJob, Reloaded};
+use turnwire_io::hooks::Hooks;
+use turnwire_io::{Anew, Asked, ReloadJob, Reloaded};
+
+use crate::Driver;
+use crate::rig::{Gate, Rig, RigOptions};
 
 const TOOL_TURN: &str = r#"
 reply when step 1
@@ -16,9 +16,9 @@ reply
   say: Written.
 "#;
 
-#[test]
-fn om_09_end_of_input_drains_the_turn_and_ends_with_0() {
-    let rig = Rig::start(RigOptions::script("reply\n say: Hello there."));
+/// Om 09 end of input drains the turn and ends with 0.
+pub fn om_09_end_of_input_drains_the_turn_and_ends_with_0<D: Driver>() {
+    let rig = Rig::start::<D>(RigOptions::script("reply\n say: Hello there."));
     rig.say(r#"{"cmd":"user","text":"hi"}"#);
     rig.close_input();
     let (code, lines) = rig.finish();
@@ -36,10 +36,10 @@ fn om_09_end_of_input_drains_the_turn_and_ends_with_0() {
     );
 }
 
-#[test]
-fn s_65_what_was_said_before_an_effect_is_written_before_it_starts() {
+/// S 65 what was said before an effect is written before it starts.
+pub fn s_65_what_was_said_before_an_effect_is_written_before_it_starts<D: Driver>() {
     let gate = Gate::default();
-    let rig = Rig::start(RigOptions {
+    let rig = Rig::start::<D>(RigOptions {
         gate: Some(gate.clone()),
         ..RigOptions::script(TOOL_TURN)
     });
@@ -59,14 +59,14 @@ fn s_65_what_was_said_before_an_effect_is_written_before_it_starts() {
     assert_eq!(rig.finish().0, 0);
 }
 
-#[test]
-fn s_61_tw_10_a_stalled_host_stops_the_model_and_its_cancel_still_works() {
+/// S 61 tw 10 a stalled host stops the model and its cancel still works.
+pub fn s_61_tw_10_a_stalled_host_stops_the_model_and_its_cancel_still_works<D: Driver>() {
     let gate = Gate::default();
     let long = format!(
         "reply\n say: {}",
         "a line of some sixty characters, said over and over again. ".repeat(80_000)
     );
-    let rig = Rig::start(RigOptions {
+    let rig = Rig::start::<D>(RigOptions {
         gate: Some(gate.clone()),
         ..RigOptions::script(&long)
     });
@@ -93,10 +93,10 @@ fn s_61_tw_10_a_stalled_host_stops_the_model_and_its_cancel_still_works() {
     );
 }
 
-#[test]
-fn p06_a_host_that_stops_reading_for_good_ends_the_session() {
+/// P06 a host that stops reading for good ends the session.
+pub fn p06_a_host_that_stops_reading_for_good_ends_the_session<D: Driver>() {
     let gate = Gate::default();
-    let rig = Rig::start(RigOptions {
+    let rig = Rig::start::<D>(RigOptions {
         gate: Some(gate.clone()),
         ..RigOptions::script("reply\n wait 30s\n say: late")
     });
@@ -112,9 +112,9 @@ fn p06_a_host_that_stops_reading_for_good_ends_the_session() {
     );
 }
 
-#[test]
-fn p02_quitting_hard_leaves_no_process_of_a_tool() {
-    let rig = Rig::start(RigOptions::script(
+/// P02 quitting hard leaves no process of a tool.
+pub fn p02_quitting_hard_leaves_no_process_of_a_tool<D: Driver>() {
+    let rig = Rig::start::<D>(RigOptions::script(
         "reply when step 1\n call bash {\"command\": \"sleep 300 & echo $! > pid; wait\"}\nreply\n say: over",
     ));
     rig.say(r#"{"cmd":"user","text":"go"}"#);
@@ -134,9 +134,9 @@ fn p02_quitting_hard_leaves_no_process_of_a_tool() {
     );
 }
 
-#[test]
-fn om_07_a_mode_counts_once_it_is_stored_and_a_failed_save_says_so() {
-    let rig = Rig::start(RigOptions {
+/// Om 07 a mode counts once it is stored and a failed save says so.
+pub fn om_07_a_mode_counts_once_it_is_stored_and_a_failed_save_says_so<D: Driver>() {
+    let rig = Rig::start::<D>(RigOptions {
         fail_writes: true,
         ..RigOptions::script("reply\n say: x")
     });
@@ -148,16 +148,16 @@ fn om_07_a_mode_counts_once_it_is_stored_and_a_failed_save_says_so() {
     rig.close_input();
     assert_eq!(rig.finish().0, 0);
 
-    let rig = Rig::start(RigOptions::script("reply\n say: x"));
+    let rig = Rig::start::<D>(RigOptions::script("reply\n say: x"));
     rig.say(r#"{"cmd":"approval_mode","mode":"readonly"}"#);
     assert_eq!(rig.wait_for("approval_mode")["mode"], "readonly");
     rig.close_input();
     assert_eq!(rig.finish().0, 0);
 }
 
-#[test]
-fn l1_two_lines_in_one_write_mean_what_two_writes_mean() {
-    let rig = Rig::start(RigOptions::script("reply\n say: one"));
+/// L1 two lines in one write mean what two writes mean.
+pub fn l1_two_lines_in_one_write_mean_what_two_writes_mean<D: Driver>() {
+    let rig = Rig::start::<D>(RigOptions::script("reply\n say: one"));
     rig.say("{\"cmd\":\"user\",\"text\":\"a\"}\n{\"cmd\":\"user\",\"text\":\"b\"}");
     rig.close_input();
     let (code, lines) = rig.finish();
@@ -172,41 +172,55 @@ fn l1_two_lines_in_one_write_mean_what_two_writes_mean() {
     assert_eq!(lines.iter().filter(|l| l["type"] == "done").count(), 1);
 }
 
-#[test]
-fn no_thread_and_no_descriptor_is_left_after_many_sessions() {
-    let count =
-        |what: &str| std::fs::read_dir(format!("/proc/self/{what}")).map_or(0, Iterator::count);
-    let run = || {
-        let rig = Rig::start(RigOptions::script("reply\n say: hi"));
-        rig.say(r#"{"cmd":"user","text":"hi"}"#);
-        rig.close_input();
-        assert_eq!(rig.finish().0, 0);
-    };
-    run();
-    let (threads, files) = (count("task"), count("fd"));
-    for _ in 0..50 {
-        run();
-    }
-    // Other tests run beside this one; a leak would be one or more for each session.
-    assert!(
-        count("task") < threads + 40,
-        "threads: {threads} before, {} after",
-        count("task")
+/// Several tools at once and a retry: all is settled once, and a deadline wakes when it has come.
+pub fn l8_s_03_what_was_started_is_settled_once_and_deadlines_wake<D: Driver>() {
+    let rig = Rig::start::<D>(RigOptions::script(
+        "reply when request 1\n fail 500 Oh no.\n\
+         reply when step 1\n call bash {\"command\": \"sleep 60\"}\n call bash {\"command\": \"echo $$ >pid; sleep 60\"}\n\
+         reply\n say: over",
+    ));
+    rig.say(r#"{"cmd":"user","text":"go"}"#);
+    rig.wait_for("tool_start");
+    rig.say(r#"{"cmd":"cancel"}"#);
+    assert_eq!(rig.wait_for("done")["stop_reason"], "cancelled");
+    // The next turn's own settlements come behind those of the stopped one.
+    rig.say(r#"{"cmd":"user","text":"on"}"#);
+    rig.wait_for("tool_start");
+    rig.say(r#"{"cmd":"cancel"}"#);
+    assert_eq!(rig.wait_for("done")["stop_reason"], "cancelled");
+    // A session that ends isn't told of what is ended with it.
+    rig.wait_settled();
+    rig.close_input();
+    let books = rig.books().clone();
+    assert_eq!(rig.finish().0, 0);
+    let ledger = books.open();
+    assert!(ledger.woken >= 1 && ledger.settled >= 4, "{ledger:?}");
+}
+
+/// Lines that came before the end of input count, a last one without its newline too.
+pub fn om_09_lines_before_the_end_of_input_are_handled_first<D: Driver>() {
+    let rig = Rig::start::<D>(RigOptions::script("reply\n say: {prompt}"));
+    rig.say(
+        "{\"cmd\":\"approval_mode\",\"mode\":\"readonly\"}\n{\"cmd\":\"user\",\"text\":\"one\"}",
     );
-    assert!(
-        count("fd") < files + 80,
-        "descriptors: {files} before, {} after",
-        count("fd")
-    );
+    rig.say_unfinished(r#"{"cmd":"user","text":"two"}"#);
+    rig.close_input();
+    let (code, lines) = rig.finish();
+    assert_eq!(code, 0);
+    let kinds: Vec<&str> = lines.iter().filter_map(|l| l["type"].as_str()).collect();
+    // The second prompt finds the first one's turn.
+    assert!(kinds.contains(&"protocol_error"), "{kinds:?}");
+    assert_eq!(kinds.last(), Some(&"done"), "{kinds:?}");
+    assert_eq!(kinds.iter().filter(|kind| **kind == "done").count(), 1);
 }
 
 /// Reads slowly, and has a new prompt for the session the first time.
 struct Slow {
-    toolbox: turnwire_tokio::tools::Toolbox,
+    toolbox: turnwire_io::tools::Toolbox,
     reads: u32,
 }
 
-impl turnwire_tokio::Reload for Slow {
+impl turnwire_io::Reload for Slow {
     fn prepare(&mut self, asked: Asked) -> ReloadJob {
         self.reads += 1;
         let (toolbox, first) = (self.toolbox.clone(), self.reads == 1);
@@ -239,12 +253,12 @@ impl turnwire_tokio::Reload for Slow {
     }
 }
 
-#[test]
-fn om_08_a_turn_waits_for_what_is_read_before_it() {
+/// A turn waits for what is read before it.
+pub fn om_08_a_turn_waits_for_what_is_read_before_it<D: Driver>() {
     let folder = tempfile::tempdir().unwrap();
-    let toolbox = turnwire_tokio::tools::ToolboxConfig::new(folder.path());
-    let toolbox = turnwire_tokio::tools::Toolbox::new(toolbox).unwrap();
-    let rig = Rig::start(RigOptions {
+    let toolbox = turnwire_io::tools::ToolboxConfig::new(folder.path());
+    let toolbox = turnwire_io::tools::Toolbox::new(toolbox).unwrap();
+    let rig = Rig::start::<D>(RigOptions {
         reload: Some(Box::new(Slow { toolbox, reads: 0 })),
         ..RigOptions::script("reply\n say: Hello.")
     });

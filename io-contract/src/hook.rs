@@ -1,13 +1,14 @@
-//! The runner, with real subprocesses.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm)]
+//! Hooks, with real subprocesses.
 
 use std::time::{Duration, Instant};
 
-use turnwire::vocab::{Block, CallId, HookFacts, HookPoint, HookVerdict, PromptId, RawJson};
-use turnwire_io::hooks::{HookCommand, Hooks, HooksConfig, TEXT_BYTES};
+use turnwire::vocab::{
+    Block, CallId, HookFacts, HookPoint, HookReply, HookVerdict, PromptId, RawJson, Text,
+};
+use turnwire_io::hooks::{HookCommand, HookJob, Hooks, HooksConfig, TEXT_BYTES};
 use turnwire_io::tools::ToolboxConfig;
 
-use super::*;
+use crate::{Cancel, Driver};
 
 struct Place {
     folder: tempfile::TempDir,
@@ -72,15 +73,12 @@ impl Place {
         hooks.prepare("h", point, &facts, tool).unwrap()
     }
 
-    async fn answer(&self, line: &str, point: HookPoint) -> Result<HookReply, Text> {
-        let limit = Duration::from_secs(20);
-        let stop = CancelToken::new();
-        let job = self.job(line, point);
-        tokio::time::timeout(limit, run(&job, &stop)).await.unwrap()
+    fn answer<D: Driver>(&self, line: &str, point: HookPoint) -> Result<HookReply, Text> {
+        D::hook(&self.job(line, point), &Cancel::never())
     }
 
-    async fn fault(&self, line: &str, point: HookPoint) -> String {
-        self.answer(line, point).await.unwrap_err().to_string()
+    fn fault<D: Driver>(&self, line: &str, point: HookPoint) -> String {
+        self.answer::<D>(line, point).unwrap_err().to_string()
     }
 
     fn read(&self, name: &str) -> String {
@@ -92,8 +90,8 @@ fn denies(why: &str) -> Result<HookReply, Text> {
     Ok(HookReply::deny(why.into()))
 }
 
-#[tokio::test]
-async fn om_31_the_exit_code_decides() {
+/// Om 31 the exit code decides.
+pub fn om_31_the_exit_code_decides<D: Driver>() {
     let place = Place::new();
     let point = HookPoint::TurnEnd;
     for (line, want) in [
@@ -113,23 +111,23 @@ async fn om_31_the_exit_code_decides() {
         ("echo out; exit 3", Err("exit code 3: out".into())),
         ("kill -9 $$", Err("ended by signal 9".into())),
     ] {
-        assert_eq!(place.answer(line, point).await, want, "{line}");
+        assert_eq!(place.answer::<D>(line, point), want, "{line}");
     }
-    let fault = place.fault("no-such-program", point).await;
+    let fault = place.fault::<D>("no-such-program", point);
     assert!(fault.starts_with("exit code 127: "), "{fault}");
 }
 
-#[tokio::test]
-async fn a_hook_in_a_folder_that_is_gone_fails_and_says_why() {
+/// A hook in a folder that is gone fails and says why.
+pub fn a_hook_in_a_folder_that_is_gone_fails_and_says_why<D: Driver>() {
     let place = Place::new();
     let job = place.job("true", HookPoint::TurnEnd);
     std::fs::remove_dir(place.folder.path()).unwrap();
-    let fault = run(&job, &CancelToken::new()).await.unwrap_err();
+    let fault = D::hook(&job, &Cancel::never()).unwrap_err();
     assert!(fault.starts_with("can't run it: "), "{fault}");
 }
 
-#[tokio::test]
-async fn om_31_an_observing_hook_has_no_say() {
+/// Om 31 an observing hook has no say.
+pub fn om_31_an_observing_hook_has_no_say<D: Driver>() {
     let place = Place::new();
     for (line, want) in [
         ("echo '{\"decision\":\"deny\"}'", Ok(HookReply::pass())),
@@ -141,7 +139,7 @@ async fn om_31_an_observing_hook_has_no_say() {
         let job = hooks
             .prepare("h", HookPoint::PreTool, &facts, None)
             .unwrap();
-        assert_eq!(run(&job, &CancelToken::new()).await, want, "{line}");
+        assert_eq!(D::hook(&job, &Cancel::never()), want, "{line}");
     }
     let facts = HookFacts::Call { call: CallId(1) };
     for hooks in [place.hooks("true", true), Hooks::none()] {
@@ -153,8 +151,8 @@ async fn om_31_an_observing_hook_has_no_say() {
     }
 }
 
-#[tokio::test]
-async fn an_answer_says_more_where_it_has_a_meaning() {
+/// An answer says more where it has a meaning.
+pub fn an_answer_says_more_where_it_has_a_meaning<D: Driver>() {
     use HookPoint::{PostTool, PreTool, PromptSubmit, TurnEnd};
     let place = Place::new();
     let reply = |verdict: HookVerdict, context: Option<&str>| HookReply {
@@ -213,12 +211,12 @@ async fn an_answer_says_more_where_it_has_a_meaning() {
         ),
     ] {
         let line = format!("cat <<'END'\n\n{answer}\nEND");
-        assert_eq!(place.answer(&line, point).await, Ok(want), "{answer}");
+        assert_eq!(place.answer::<D>(&line, point), Ok(want), "{answer}");
     }
 }
 
-#[tokio::test]
-async fn om_31_an_answer_that_could_be_misread_is_a_failure() {
+/// Om 31 an answer that could be misread is a failure.
+pub fn om_31_an_answer_that_could_be_misread_is_a_failure<D: Driver>() {
     use HookPoint::{PostTool, PreTool, PromptSubmit, TurnEnd};
     let place = Place::new();
     for (point, answer, words) in [
@@ -254,20 +252,18 @@ async fn om_31_an_answer_that_could_be_misread_is_a_failure() {
         (TurnEnd, r#"{"context":"x"}"#, "turn_end"),
         (TurnEnd, r#"{"input":"x"}"#, "turn_end"),
     ] {
-        let fault = place
-            .fault(&format!("cat <<'END'\n{answer}\nEND"), point)
-            .await;
+        let fault = place.fault::<D>(&format!("cat <<'END'\n{answer}\nEND"), point);
         assert!(fault.contains(words), "{fault} for {answer}");
     }
 }
 
-#[tokio::test]
-async fn a_hook_is_told_one_line_of_json() {
+/// A hook is told one line of json.
+pub fn a_hook_is_told_one_line_of_json<D: Driver>() {
     let place = Place::new();
     let project = place.folder.path().to_str().unwrap().to_owned();
-    let told = async |point| {
+    let told = |point| {
         let line = "cat >told; pwd >where; env >env; wc -l <told >lines";
-        assert_eq!(place.answer(line, point).await, Ok(HookReply::pass()));
+        assert_eq!(place.answer::<D>(line, point), Ok(HookReply::pass()));
         assert_eq!(place.read("lines").trim(), "1");
         let told: serde_json::Value = serde_json::from_str(&place.read("told")).unwrap();
         assert_eq!(
@@ -277,10 +273,10 @@ async fn a_hook_is_told_one_line_of_json() {
         assert_eq!(told["project"], project);
         told
     };
-    let prompt = told(HookPoint::PromptSubmit).await;
+    let prompt = told(HookPoint::PromptSubmit);
     assert_eq!(prompt["event"], "user_prompt_submit");
     assert_eq!(prompt["prompt"], "do \"it\"\n");
-    let pre = told(HookPoint::PreTool).await;
+    let pre = told(HookPoint::PreTool);
     assert_eq!(pre["event"], "pre_tool_use");
     assert_eq!(
         (&pre["tool"], &pre["call"]),
@@ -288,13 +284,13 @@ async fn a_hook_is_told_one_line_of_json() {
     );
     assert_eq!(pre["args"]["path"], "a\u{2028}b");
     assert_eq!(pre["args"]["n"], 9_007_199_254_740_993_u64);
-    let post = told(HookPoint::PostTool).await;
+    let post = told(HookPoint::PostTool);
     assert_eq!(
         (&post["output"], &post["duration_ms"]),
         (&"out".into(), &12.into())
     );
     assert_eq!(post["args"], pre["args"]);
-    let end = told(HookPoint::TurnEnd).await;
+    let end = told(HookPoint::TurnEnd);
     assert_eq!(end["text"], "All done.");
     assert_eq!(
         (&end["continuation"], &end["continuations_left"]),
@@ -314,24 +310,23 @@ async fn a_hook_is_told_one_line_of_json() {
     );
 }
 
-#[tokio::test]
-async fn p03_a_hook_that_floods_or_doesnt_listen_blocks_nobody() {
+/// P03 a hook that floods or doesnt listen blocks nobody.
+pub fn p03_a_hook_that_floods_or_doesnt_listen_blocks_nobody<D: Driver>() {
     let place = Place::new();
     let flood =
         "head -c 3000000 /dev/zero | tr '\\0' e >&2; head -c 3000000 /dev/zero | tr '\\0' o";
     let point = HookPoint::TurnEnd;
-    assert_eq!(place.answer(flood, point).await, Ok(HookReply::pass()));
+    assert_eq!(place.answer::<D>(flood, point), Ok(HookReply::pass()));
     let reply = place
-        .answer(&format!("{flood}; exit 2"), point)
-        .await
+        .answer::<D>(&format!("{flood}; exit 2"), point)
         .unwrap();
     let HookVerdict::Deny(why) = reply.verdict else {
         panic!("{:?}", reply.verdict)
     };
     assert_eq!(why.len(), TEXT_BYTES);
-    let fault = place.fault(&format!("printf '{{'; {flood}"), point).await;
+    let fault = place.fault::<D>(&format!("printf '{{'; {flood}"), point);
     assert!(fault.contains("longer than"), "{fault}");
-    let fault = place.fault(&format!("{flood}; exit 1"), point).await;
+    let fault = place.fault::<D>(&format!("{flood}; exit 1"), point);
     assert!(fault.len() < 300, "{}", fault.len());
     // Far more than a pipe holds, for a hook that reads none of it.
     let text: Text = "x".repeat(4_000_000).into();
@@ -344,68 +339,57 @@ async fn p03_a_hook_that_floods_or_doesnt_listen_blocks_nobody() {
         let job = place
             .hooks(line, false)
             .prepare("h", HookPoint::PromptSubmit, &facts, None);
-        let reply = run(&job.unwrap(), &CancelToken::new()).await;
+        let reply = D::hook(&job.unwrap(), &Cancel::never());
         assert_eq!(reply, Ok(HookReply::pass()), "{line}");
         assert!(begun.elapsed() < Duration::from_secs(3), "{line}");
     }
 }
 
-#[tokio::test]
-async fn p04_a_reason_that_isnt_utf8_is_shown_as_far_as_it_is() {
+/// P04 a reason that isnt utf8 is shown as far as it is.
+pub fn p04_a_reason_that_isnt_utf8_is_shown_as_far_as_it_is<D: Driver>() {
     let place = Place::new();
-    let reply = place
-        .answer("printf 'a\\377b\\n'; exit 2", HookPoint::TurnEnd)
-        .await;
+    let reply = place.answer::<D>("printf 'a\\377b\\n'; exit 2", HookPoint::TurnEnd);
     assert_eq!(reply, denies("a\u{fffd}b"));
-    let fault = place
-        .fault("printf '{\"context\":\"\\377\"}'", HookPoint::PromptSubmit)
-        .await;
+    let fault = place.fault::<D>("printf '{\"context\":\"\\377\"}'", HookPoint::PromptSubmit);
     assert!(fault.contains("not a JSON object"), "{fault}");
-    let fault = place
-        .fault("printf '\\377' >&2; exit 1", HookPoint::TurnEnd)
-        .await;
+    let fault = place.fault::<D>("printf '\\377' >&2; exit 1", HookPoint::TurnEnd);
     assert_eq!(fault, "exit code 1: \u{fffd}");
 }
 
-#[tokio::test]
-async fn p01_a_grandchild_that_keeps_the_pipe_delays_nothing_and_is_ended() {
+/// P01 a grandchild that keeps the pipe delays nothing and is ended.
+pub fn p01_a_grandchild_that_keeps_the_pipe_delays_nothing_and_is_ended<D: Driver>() {
     let place = Place::new();
     let begun = Instant::now();
     let line = "(sleep 2; echo late >late) & echo no; exit 2";
-    assert_eq!(place.answer(line, HookPoint::TurnEnd).await, denies("no"));
+    assert_eq!(place.answer::<D>(line, HookPoint::TurnEnd), denies("no"));
     assert!(
         begun.elapsed() < Duration::from_secs(2),
         "{:?}",
         begun.elapsed()
     );
-    tokio::time::sleep(Duration::from_millis(2200)).await;
+    std::thread::sleep(Duration::from_millis(2200));
     assert!(!place.folder.path().join("late").exists());
 }
 
-#[tokio::test]
-async fn s_03_a_stopped_hook_is_ended_with_its_group_and_settles() {
+/// S 03 a stopped hook is ended with its group and settles.
+pub fn s_03_a_stopped_hook_is_ended_with_its_group_and_settles<D: Driver>() {
     let place = Place::new();
     for line in [
         "sleep 30",
         "trap '' TERM; (sleep 1; echo late >late); sleep 30",
         "trap 'exit 2' TERM; echo no; sleep 30 & wait",
     ] {
-        let stop = CancelToken::new();
+        let stop = Cancel::after(Duration::from_millis(200));
         let (begun, job) = (Instant::now(), place.job(line, HookPoint::TurnEnd));
-        let later = async {
-            tokio::time::sleep(Duration::from_millis(200)).await;
-            stop.cancel();
-        };
-        let (reply, ()) = tokio::join!(run(&job, &stop), later);
+        let reply = D::hook(&job, &stop);
         assert_eq!(reply, Err("it was stopped".into()), "{line}");
         assert!(begun.elapsed() < Duration::from_secs(3), "{line}");
     }
-    tokio::time::sleep(Duration::from_millis(1000)).await;
+    std::thread::sleep(Duration::from_millis(1000));
     assert!(!place.folder.path().join("late").exists());
     // Stopped before it began: nothing is started.
-    let stop = CancelToken::new();
-    stop.cancel();
+    let stop = Cancel::already();
     let job = place.job("echo x >begun", HookPoint::TurnEnd);
-    let reply = run(&job, &stop).await;
+    let reply = D::hook(&job, &stop);
     assert!(reply.is_err() && !place.folder.path().join("begun").exists());
 }

@@ -1,21 +1,20 @@
 //! Hooks, run on tokio.
 
-#[cfg(test)]
-mod tests;
-
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use turnwire::vocab::{HookReply, Text};
-use turnwire_io::hooks::{Ended, HookJob, Kept};
+
+pub use turnwire_io::hooks::*;
 
 use crate::process::{self, Group};
 use crate::tools::CancelToken;
 
 /// Runs it. When this returns, no process of its group is left. Dropped, its group is killed.
 ///
-/// `Err`: it failed, and how; a run that was stopped is one of those.
-pub(crate) async fn run(job: &HookJob, stop: &CancelToken) -> Result<HookReply, Text> {
+/// # Errors
+/// It failed, and how; a run that was stopped is one of those.
+pub async fn run(job: &HookJob, stop: &CancelToken) -> Result<HookReply, Text> {
     if stop.is_cancelled() {
         return job.outcome(Ok(None));
     }

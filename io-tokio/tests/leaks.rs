@@ -1,0 +1,7 @@
+//! What this driver leaves behind. Alone in its process, so that nobody else's threads are counted.
+#![cfg(unix)]
+
+#[allow(clippy::expect_used)]
+mod driver;
+
+turnwire_io_contract::leaks!(crate::driver::Tokio);
