@@ -63,6 +63,7 @@ pub mod laws;
 pub mod reference;
 pub mod scenario;
 pub mod script;
+pub mod wiretap;
 pub mod world;
 
 /// The configuration of a property test with so many cases: always the same ones, without files of failures.

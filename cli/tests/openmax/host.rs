@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::program::{Home, Program, Setup, cpu_time, joined, of, peak_memory};
+use crate::support::program::{Home, Program, Setup, Stdout, cpu_time, joined, of, peak_memory};
 use crate::support::provider::{Gate, Provider, Reply};
 use crate::support::replies::openai;
 use crate::support::wait_for;
@@ -104,10 +104,7 @@ fn a_signal_ends_running_commands() {
 }
 
 /// Starts a turn that runs a long command, and reads stdout by hand up to its start.
-fn with_command(
-    home: &Home,
-    provider: &Provider,
-) -> (Program, BufReader<std::process::ChildStdout>) {
+fn with_command(home: &Home, provider: &Provider) -> (Program, BufReader<Stdout>) {
     let mut program = Setup::openai(home, provider).unread().start();
     let mut stdout = BufReader::new(program.take_stdout());
     program.user("go");

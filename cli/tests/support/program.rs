@@ -8,6 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use turnwire::protocol::observer::Dir;
+use turnwire::protocol::openmax::{ObserverConfig, Openmax};
+use turnwire_proptests::wiretap::Wiretap;
 
 use super::PATIENCE;
 use super::provider::Provider;
@@ -196,8 +199,12 @@ impl Setup {
                 }
             });
         }
+        let tap = Arc::new(Mutex::new(Wiretap::new(ObserverConfig::default())));
         let (sender, lines) = channel();
-        let mut unread = Some(stdout);
+        let mut unread = Some(Stdout {
+            pipe: stdout,
+            tap: Arc::clone(&tap),
+        });
         if self.read {
             let mut reader = BufReader::new(unread.take().expect("a pipe"));
             std::thread::spawn(move || {
@@ -219,6 +226,7 @@ impl Setup {
             seen: Vec::new(),
             project: self.project,
             status: None,
+            tap,
         }
     }
 
@@ -237,7 +245,7 @@ impl Setup {
 pub struct Program {
     child: Child,
     stdin: Option<ChildStdin>,
-    unread: Option<ChildStdout>,
+    unread: Option<Stdout>,
     /// Kept open, when nobody reads it.
     _stderr: Option<ChildStderr>,
     lines: Receiver<Vec<u8>>,
@@ -245,6 +253,29 @@ pub struct Program {
     seen: Vec<Value>,
     project: PathBuf,
     status: Option<ExitStatus>,
+    /// Hears all that it and the test say to each other.
+    tap: Tap,
+}
+
+type Tap = Arc<Mutex<Wiretap<Openmax>>>;
+
+/// The program's stdout, with the observer behind it.
+#[derive(Debug)]
+pub struct Stdout {
+    pipe: ChildStdout,
+    tap: Tap,
+}
+
+impl Read for Stdout {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.pipe.read(buffer)?;
+        let mut tap = self.tap.lock().unwrap();
+        match buffer.get(..count) {
+            Some([]) | None => tap.end(Dir::Agent),
+            Some(bytes) => tap.agent(bytes),
+        }
+        Ok(count)
+    }
 }
 
 /// A program that has ended.
@@ -297,6 +328,7 @@ impl Program {
     /// Writes bytes to its stdin. That it no longer reads is no fault here: what it answers shows.
     pub fn raw(&mut self, bytes: impl AsRef<[u8]>) {
         if let Some(stdin) = &mut self.stdin {
+            self.tap.lock().unwrap().host(bytes.as_ref());
             let _ = stdin.write_all(bytes.as_ref());
             let _ = stdin.flush();
         }
@@ -321,11 +353,22 @@ impl Program {
 
     /// The end of its input.
     pub fn close_input(&mut self) {
+        if self.stdin.is_some() {
+            self.tap.lock().unwrap().end(Dir::Host);
+        }
         self.stdin = None;
     }
 
+    /// What was said so far keeps the contract, both ways, as far as the observer can tell.
+    #[track_caller]
+    fn judge(&self) {
+        if let Some(breach) = self.tap.lock().unwrap().breach(&[]) {
+            panic!("the contract was broken:\n{breach}");
+        }
+    }
+
     /// Its stdout, when it was started [`Setup::unread`].
-    pub fn take_stdout(&mut self) -> ChildStdout {
+    pub fn take_stdout(&mut self) -> Stdout {
         self.unread
             .take()
             .expect("stdout isn't read by the harness")
@@ -466,6 +509,7 @@ impl Program {
     pub fn crash(mut self) {
         let _ = self.child.kill();
         self.status = self.child.wait().ok();
+        self.judge();
     }
 
     /// Whether it has ended by itself within this time.
@@ -506,6 +550,13 @@ impl Program {
         let stderr = self.stderr();
         assert!(!stderr.contains(KEY), "the key is on stderr: {stderr}");
         assert!(!stderr.contains("panicked"), "{stderr}");
+        if self.unread.is_none() {
+            self.tap
+                .lock()
+                .unwrap()
+                .exit(status.code().map_or(-1, i64::from));
+        }
+        self.judge();
         let lines = std::mem::take(&mut self.seen);
         pairs(&lines);
         Ended {
@@ -549,6 +600,9 @@ impl Drop for Program {
         if self.status.is_none() {
             let _ = self.child.kill();
             let _ = self.child.wait();
+            if !std::thread::panicking() {
+                self.judge();
+            }
         }
         for (pid, _) in survivors(&self.project) {
             let _ = Command::new("kill")

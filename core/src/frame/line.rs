@@ -195,7 +195,7 @@ impl LineSplitter {
         let length = self.held.len() as u64 + end as u64;
         let place = self.advance(length + 1);
         // The buffer can't outgrow the limit: what would is only counted.
-        if length > self.rules.max_bytes as u64 + 1 {
+        if length > (self.rules.max_bytes as u64).saturating_add(1) {
             let cr = u64::from(
                 line.last() == Some(&b'\r')
                     || (line.is_empty() && self.held.last() == Some(&b'\r')),
@@ -281,7 +281,7 @@ impl LineSplitter {
             OverLong::Skip => bytes,
             OverLong::Fatal => {
                 self.state = State::Ended;
-                limit as u64 + 1
+                (limit as u64).saturating_add(1)
             }
         };
         Split {
@@ -328,6 +328,20 @@ mod tests {
             SplitKind::Line(line) => Some(line.to_vec()),
             SplitKind::TooLong { .. } | SplitKind::Tail(_) => None,
         }
+    }
+
+    #[test]
+    fn a_limit_may_be_none_at_all() {
+        let mut splitter = LineSplitter::new(LineRules {
+            max_bytes: usize::MAX,
+            ..RULES
+        });
+        assert!(splitter.next(&mut &b"a"[..]).is_none());
+        let mut chunk = &b"b\n"[..];
+        assert_eq!(
+            line(&splitter.next(&mut chunk).unwrap()),
+            Some(b"ab".to_vec())
+        );
     }
 
     #[test]

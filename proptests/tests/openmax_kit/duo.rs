@@ -2,7 +2,8 @@
 //!
 //! Both the laws of the neutral stream and what a host may rely on are watched all the time.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use turnwire::frame::LineSplitter;
 use turnwire::model::{Api, ReplyDecoder, ReplyHead, ReplyLimits, unreached};
@@ -95,6 +96,10 @@ pub struct Duo {
     /// Writes wait for `store` when it is held.
     pub disk_held: bool,
     pub writes: VecDeque<WriteId>,
+    /// What each write holds that isn't done.
+    bodies: BTreeMap<WriteId, Vec<Arc<Message>>>,
+    /// Every message that was written: all that is left of the session after a crash.
+    pub disk: Vec<Arc<Message>>,
     pub reloads: VecDeque<CommandId>,
     api: Api,
     checker: Checker,
@@ -107,10 +112,29 @@ impl Duo {
         Self::with(config, Api::OpenAi, super::config())
     }
 
+    /// A process that goes on with what another one left on the disk.
+    pub fn going_on(config: SessionConfig, disk: Vec<Arc<Message>>) -> Self {
+        let mut info = info();
+        info.continued = true;
+        info.history = disk.clone();
+        let mut duo = Self::of(config, Api::OpenAi, super::config(), info);
+        duo.disk = disk;
+        duo
+    }
+
     pub fn with(
         config: SessionConfig,
         api: Api,
         server: turnwire::protocol::openmax::ServerConfig,
+    ) -> Self {
+        Self::of(config, api, server, info())
+    }
+
+    fn of(
+        config: SessionConfig,
+        api: Api,
+        server: turnwire::protocol::openmax::ServerConfig,
+        info: SessionInfo,
     ) -> Self {
         let now = Now {
             mono_us: 1_000,
@@ -118,7 +142,7 @@ impl Duo {
         };
         let mut duo = Duo {
             server: Server::new(server),
-            session: Session::new(config, Box::new(info()), now),
+            session: Session::new(config, Box::new(info), now),
             splitter: LineSplitter::new(Openmax::host_line_rules()),
             now,
             out: Vec::new(),
@@ -132,6 +156,8 @@ impl Duo {
             stopped_hooks: Vec::new(),
             disk_held: false,
             writes: VecDeque::new(),
+            bodies: BTreeMap::new(),
+            disk: Vec::new(),
             reloads: VecDeque::new(),
             api,
             checker: Checker::new(Scope::Session),
@@ -310,9 +336,19 @@ impl Duo {
                 self.stopped_hooks.push(stopped);
             }
             Effect::Store(write) => {
+                let messages = match self.session.body(run, &Effect::Store(write)) {
+                    Some(EffectBody::Write(
+                        WriteBody::Prompt(messages)
+                        | WriteBody::Turn(messages)
+                        | WriteBody::Refusal(messages),
+                    )) => messages.to_vec(),
+                    _ => Vec::new(),
+                };
+                self.bodies.insert(write, messages);
                 if self.disk_held {
                     self.writes.push_back(write);
                 } else {
+                    self.land(write);
                     let input = Input::Store { write, ok: Ok(()) };
                     self.checker.input(&input);
                     self.session
@@ -542,7 +578,19 @@ impl Duo {
     /// The oldest held write is done, or failed.
     pub fn store(&mut self, ok: Result<(), Text>) {
         let write = self.writes.pop_front().expect("a write waits");
+        if ok.is_ok() {
+            self.land(write);
+        }
         self.give(Input::Store { write, ok });
+    }
+
+    /// A write reaches the disk; nobody has been told yet. Later writes of a turn hold the earlier ones' messages too.
+    pub fn land(&mut self, write: WriteId) {
+        for message in self.bodies.remove(&write).unwrap_or_default() {
+            if self.disk.iter().all(|kept| kept.id != message.id) {
+                self.disk.push(message);
+            }
+        }
     }
 
     pub fn reloaded(&mut self, outcome: Result<Answer, Text>) {
