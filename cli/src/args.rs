@@ -201,6 +201,10 @@ pub struct SessionArgs {
     #[arg(long, value_name = "MODE")]
     pub approval: Option<Approval>,
 
+    /// How long an approval may stay open before the call is denied [default: until it is answered]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    pub approval_limit: Option<Seconds>,
+
     /// Model requests that one turn may make [default: 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_steps: Option<u32>,

@@ -141,6 +141,7 @@ fn session(
     config.settings.approvals = mode(start.approval);
     openmax::preset(&mut config);
     config.timeouts.stall_us = Some(micros(settings.idle_limit));
+    config.timeouts.approval_us = settings.approval_limit.map(micros);
     config.budgets.steps = Some(settings.max_steps);
     // The tools cut long output themselves, stream by stream; a second cut would fall between two streams.
     config.limits.tool_output_bytes = OUTPUT_LIMIT + MARKS;

@@ -64,6 +64,8 @@ pub struct ModelTable {
 pub struct SessionTable {
     /// As `--approval`.
     pub approval: Option<Approval>,
+    /// As `--approval-limit`.
+    pub approval_limit: Option<Seconds>,
     /// As `--max-steps`.
     pub max_steps: Option<std::num::NonZeroU32>,
     /// As `--hide-env`; the list replaces the one of a lower file.

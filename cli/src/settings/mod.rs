@@ -38,6 +38,8 @@ pub struct Settings {
     pub window: u64,
     /// How long a reply may stand still.
     pub idle_limit: Duration,
+    /// How long an approval may stay open; `None` means until it is answered.
+    pub approval_limit: Option<Duration>,
     /// Whether file tools may leave the project.
     pub allow_outside: bool,
     /// What commands see of the environment, besides the default.
@@ -189,6 +191,10 @@ pub fn resolve(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<Settin
         window,
         idle_limit: first(args.model.idle_limit, files, |file| file.model.idle_limit)
             .map_or(Duration::from_secs(120), |limit| limit.get()),
+        approval_limit: first(args.session.approval_limit, files, |file| {
+            file.session.approval_limit
+        })
+        .map(|limit| limit.get()),
         allow_outside: first(args.tools.allow_outside.then_some(true), files, |file| {
             file.tools.allow_outside
         })

@@ -98,6 +98,56 @@ fn tw_06_without_a_terminal_an_approval_is_declined_and_the_command_is_named() {
 }
 
 #[test]
+fn om_14_two_questions_of_another_agent_are_answered_each() {
+    let place = Place::new();
+    let ask = |id: &str| {
+        format!(
+            r#"echo '{{"session_id":"s","type":"approval_request","approval_id":"{id}","name":"write","summary":"","detail":"","reason":"gate","source_path":"","source_sha":""}}'
+"#
+        )
+    };
+    let close = |id: &str| {
+        format!(
+            r#"echo '{{"session_id":"s","type":"approval_settled","approval_id":"q{id}","outcome":"declined"}}'
+echo '{{"session_id":"s","type":"tool_end","call_id":"{id}","ok":false,"output":"declined"}}'
+"#
+        )
+    };
+    let script = format!(
+        r#"{HELLO}
+echo '{{"session_id":"s","type":"message_done","text":"Half a sen"}}'
+echo '{{"session_id":"s","type":"tool_start","call_id":"a","name":"write","args":{{}}}}'
+echo '{{"session_id":"s","type":"tool_start","call_id":"b","name":"write","args":{{}}}}'
+{}{}read -r one
+read -r two
+echo "$one" >approves
+echo "$two" >>approves
+{}{}echo '{{"session_id":"s","type":"done","stop_reason":"stop"}}'
+read -r quit"#,
+        ask("qa"),
+        ask("qb"),
+        close("b"),
+        close("a"),
+    );
+    let done = Running::start(place.shell(&["--json", "x"], &script)).wait();
+    assert_eq!(done.code, Some(0), "{}", done.stdout);
+    let answers = place.read("approves").unwrap();
+    for id in ["qa", "qb"] {
+        assert!(
+            answers.contains(&format!("\"approval_id\":\"{id}\"")),
+            "{answers}"
+        );
+    }
+    let lines = done.json();
+    assert_eq!(events(&lines, "asked").len(), 2);
+    let closed = events(&lines, "ask_closed");
+    assert!(
+        closed.len() == 2 && closed.iter().all(|line| line["how"] == "declined"),
+        "{lines:?}"
+    );
+}
+
+#[test]
 fn om_15_om_16_unapproved_code_is_never_approved_and_its_env_is_shown_whole() {
     let place = Place::new();
     let names: Vec<String> = (0..40)

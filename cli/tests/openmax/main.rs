@@ -17,6 +17,7 @@ mod hooks;
 mod host;
 mod input;
 mod lines;
+mod matrix;
 mod measure;
 mod provider;
 mod reload;

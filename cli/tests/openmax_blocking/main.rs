@@ -16,6 +16,8 @@ mod cancel;
 mod hooks;
 #[path = "../openmax/host.rs"]
 mod host;
+#[path = "../openmax/matrix.rs"]
+mod matrix;
 #[path = "../openmax/provider.rs"]
 mod provider;
 #[path = "../openmax/resume.rs"]
