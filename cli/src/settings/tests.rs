@@ -102,6 +102,18 @@ fn flag_over_project_over_user_over_default() {
 }
 
 #[test]
+fn om_13_an_approval_waits_until_it_is_answered_unless_a_limit_is_set() {
+    assert_eq!(settle(&[], &[]).unwrap().approval_limit, None);
+    let files = [layer("/p/turnwire.toml", "[session]\napproval_limit = 30")];
+    let limit = |words: &[&str]| settle(words, &files).unwrap().approval_limit;
+    assert_eq!(limit(&[]), Some(Duration::from_secs(30)));
+    assert_eq!(
+        limit(&["--approval-limit", "0.5"]),
+        Some(Duration::from_millis(500))
+    );
+}
+
+#[test]
 fn a_provider_at_its_own_address_gets_its_own_key() {
     let openai = provider(&["--api", "openai", "--model", "m"], &[]);
     assert_eq!(openai.base_url.as_str(), "https://api.openai.com/v1");

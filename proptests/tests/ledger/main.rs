@@ -13,6 +13,7 @@
 
 mod ids;
 mod page;
+mod scenes;
 mod sources;
 mod tables;
 
@@ -74,6 +75,32 @@ fn a_test_names_only_ids_that_there_are() {
         }
     }
     none(&unknown);
+}
+
+#[test]
+fn every_case_from_the_field_is_named_by_a_test() {
+    let named: BTreeSet<String> = tests()
+        .iter()
+        .flat_map(|test| ids::of(&test.name))
+        .collect();
+    let mut wrong = Vec::new();
+    for (short, case) in tables::cases() {
+        let excused = tables::UNTESTED_CASES.iter().any(|(id, _)| *id == short);
+        if excused == named.contains(&short) {
+            let test = short.to_lowercase();
+            wrong.push(if excused {
+                format!("{} has a test and a reason to have none", case.id)
+            } else {
+                format!("{} has no test: none begins with {test}_", case.id)
+            });
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn every_scenario_has_its_tests_in_memory_and_through_the_program() {
+    none(&scenes::wrong(tests()));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::ids;
+use super::scenes;
 use super::sources::Test;
 use super::tables::{self, Part};
 
@@ -13,7 +14,25 @@ use super::tables::{self, Part};
 /// A marker that isn't there.
 pub fn renewed(page: &str, tests: &[Test]) -> Result<String, String> {
     let by_id = by_id(tests);
-    splice(page, "guarantees", &guarantees(&by_id))
+    let page = splice(page, "guarantees", &guarantees(&by_id))?;
+    let page = splice(&page, "scenarios", &scenes::table(tests))?;
+    splice(&page, "cases", &cases(&by_id))
+}
+
+/// The cases from the field.
+fn cases(by_id: &BTreeMap<String, Vec<&Test>>) -> String {
+    let mut text = String::from("| case | what went wrong there | tests |\n|---|---|---|\n");
+    for (short, case) in tables::cases() {
+        let fault = case.json.get("fault").and_then(|fault| fault.as_str());
+        let fault = fault.unwrap_or_default().replace('|', "\\|");
+        let excuse = tables::UNTESTED_CASES.iter().find(|(id, _)| *id == short);
+        let tests = match excuse {
+            Some((_, why)) => format!("none: {why}"),
+            None => listed(by_id.get(&short).map(Vec::as_slice).unwrap_or_default()),
+        };
+        let _ = writeln!(text, "| {} | {fault} | {tests} |", case.id);
+    }
+    text
 }
 
 /// Tests by the ids that they name.
