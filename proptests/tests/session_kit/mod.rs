@@ -18,6 +18,10 @@ use turnwire_proptests::{
     world::World,
 };
 
+#[allow(
+    unused_imports,
+    reason = "not every test that has this kit counts cases"
+)]
 pub use turnwire_proptests::config as cases;
 
 pub const START: Now = Now {
