@@ -3,7 +3,9 @@
 
 use proptest::prelude::*;
 use turnwire::frame::{LineRules, LineSplitter, OverLong, Split, SplitKind, Tail};
+use turnwire::vocab::Now;
 use turnwire_proptests::cases::pieces;
+use turnwire_proptests::laws::{LineMachine, law_l1};
 
 /// (line number, offset, what)
 type Seen = (u64, u64, Owned);
@@ -97,6 +99,8 @@ proptest! {
         let cuts: Vec<usize> = cuts.into_iter().filter(|&cut| cut <= bytes.len()).collect();
         let each: Vec<&[u8]> = bytes.chunks(1).collect();
         prop_assert_eq!(&split(rules, &[&bytes]), &expected);
+        let story = [(bytes.clone(), Now::default()), (vec![], Now::default())];
+        prop_assert_eq!(law_l1(|| LineMachine::new(rules), &story, 1 + cuts.len()), Ok(()));
         prop_assert_eq!(&split(rules, &pieces(&bytes, &cuts)), &expected);
         prop_assert_eq!(&split(rules, &each), &expected);
     }

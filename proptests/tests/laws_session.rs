@@ -14,6 +14,7 @@ use turnwire::{
     vocab::*,
 };
 use turnwire_proptests::{
+    laws::{AgentMachine, law_l2, law_l5, law_l6},
     script::{Ending, Mix, Piece, Tool, quiesce, send},
     world::{Chunk, Given, Moment, Said, World},
 };
@@ -28,23 +29,22 @@ fn drain(agent: &mut Session, said: &mut Vec<Said>) {
 fn replay(
     config: &SessionConfig,
     given: &[(Given, Now)],
-    eager: bool,
     mut between: impl FnMut(&mut Session, &Given, Now),
 ) -> Vec<Said> {
     let mut agent = session(config.clone());
     let mut said = Vec::new();
-    if eager {
-        drain(&mut agent, &mut said);
-    }
+    drain(&mut agent, &mut said);
     for (input, now) in given {
         between(&mut agent, input, *now);
         assert_eq!(agent.handle(input.input(), *now), Ok(()), "{input:?}");
-        if eager {
-            drain(&mut agent, &mut said);
-        }
+        drain(&mut agent, &mut said);
     }
-    drain(&mut agent, &mut said);
     said
+}
+
+/// Fresh sessions, as the laws take them.
+fn machine(config: &SessionConfig) -> impl Fn() -> AgentMachine<Session> {
+    || AgentMachine(session(config.clone()))
 }
 
 /// What a message comes to, without ids.
@@ -105,10 +105,9 @@ proptest! {
     }
 
     #[test]
-    fn l2_lazy_drain(story in stories(Mix::ALL, 60)) {
+    fn l2_lazy_drain(story in stories(Mix::ALL, 60), every in 2usize..9) {
         let world = tell(&story);
-        let lazy = replay(&story.config, &world.given, false, |_, _, _| {});
-        prop_assert_eq!(lazy, world.said);
+        prop_assert_eq!(law_l2(machine(&story.config), &world.given, every), Ok(()));
     }
 
     #[test]
@@ -124,7 +123,7 @@ proptest! {
             }
             last = now;
         };
-        prop_assert_eq!(replay(&story.config, &world.given, true, meddle), world.said);
+        prop_assert_eq!(replay(&story.config, &world.given, meddle), world.said);
     }
 
     #[test]
@@ -139,7 +138,8 @@ proptest! {
     #[test]
     fn l5_replay(story in stories(Mix::ALL, 60)) {
         let world = tell(&story);
-        prop_assert_eq!(replay(&story.config, &world.given, true, |_, _, _| {}), world.said);
+        prop_assert_eq!(law_l5(machine(&story.config), &world.given), Ok(()));
+        prop_assert_eq!(replay(&story.config, &world.given, |_, _, _| {}), world.said);
     }
 
     #[test]
@@ -152,7 +152,8 @@ proptest! {
             assert_eq!(agent.handle(Input::Woken, earlier), Err(Misuse::TimeWentBack));
             last = now;
         };
-        prop_assert_eq!(replay(&story.config, &world.given, true, meddle), world.said);
+        prop_assert_eq!(replay(&story.config, &world.given, meddle), world.said);
+        prop_assert_eq!(law_l6(machine(&story.config), &world.given), Ok(()));
     }
 
     /// Time isn't measured here; what can be counted is how much one input may say.
@@ -212,7 +213,7 @@ proptest! {
             assert_eq!(agent.handle(wrong.input(), now), Err(Misuse::NeverIssued), "{wrong:?}");
             n += 1;
         };
-        prop_assert_eq!(replay(&story.config, &world.given, true, meddle), world.said);
+        prop_assert_eq!(replay(&story.config, &world.given, meddle), world.said);
     }
 
     #[test]
