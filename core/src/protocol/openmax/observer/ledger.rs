@@ -137,7 +137,7 @@ impl Ledger {
     /// What may have a `protocol_error` beside users that got nothing else.
     fn others(&self) -> u64 {
         let modes: u64 = self.modes.iter().sum();
-        self.refused + modes + self.reloads + self.approves + self.slack
+        self.refused + modes + self.reloads + self.approves + self.declined + self.slack
     }
 
     /// How many users may still be waiting for a `done`. A `protocol_error` may be the first half of a refusal, if
