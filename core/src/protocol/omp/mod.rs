@@ -3,11 +3,19 @@
 //! The protocol's number stayed while its surface grew, in three generations ([`Generation`]). Readers here accept all
 //! of them; what isn't known is kept.
 
+mod client;
 pub mod codec;
 mod guarantees;
+mod preset;
+mod protocol;
+mod server;
 pub mod wire;
 
+pub use client::{ClientConfig, ClientFace};
 pub use guarantees::GUARANTEES;
+pub use preset::preset;
+pub use protocol::{Omp, OmpAsk, OmpExtra, OmpOutcome, ServerConfig};
+pub use server::Face;
 
 /// What distinguishes a program's surface, whose protocol number never says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,3 +37,5 @@ pub const PROTOCOL_2: u64 = 2;
 pub const MAX_FRAME: usize = 1_048_576;
 /// The longest frame that chunks may make: 64 MiB.
 pub const MAX_REASSEMBLED: usize = 67_108_864;
+/// The longest line of a host, in bytes of content: 64 MiB. The contract sets none; this is ours.
+pub const HOST_LINE_MAX: usize = 64 * 1024 * 1024;

@@ -1,0 +1,66 @@
+//! The policy of a session behind this wire.
+
+use crate::session::SessionConfig;
+use crate::session::config::{
+    AfterCompaction, Compaction, ErrorPartial, Futile, Gates, LeftoverSteer, Parallel, Policy,
+    RefuseAt, Retry, StoreFailure, ToolEndOrder, WhenBusy,
+};
+use crate::vocab::{Drain, Interrupting};
+
+/// Sets what this contract decides for a session, and leaves the embedder's own (model, tools, rules, hooks, budgets,
+/// the approval mode at the start) alone.
+///
+/// - Both queues are drained one at a time; a steer is heard at once, and detaches calls that can be detached; what
+///   came too late for its turn waits for the next one (OMP-06).
+/// - Calls of one reply run side by side, and end as they finish.
+/// - Ten attempts, from half a second on, doubling, with jitter from the seed.
+/// - A partial reply stays in the history when nothing is tried again.
+/// - A compaction in a turn waits for its end.
+/// - As many questions are open at once as there are calls; none runs out of time by itself.
+/// - A prompt may be as long as a host's line.
+pub fn preset(config: &mut SessionConfig) {
+    config.settings.steer_drain = Drain::One;
+    config.settings.follow_up_drain = Drain::One;
+    config.settings.interrupting = Interrupting::Immediate;
+    config.settings.auto_retry = true;
+    config.settings.auto_compact = true;
+    config.policy = Policy {
+        leftover_steer: LeftoverSteer::Keep,
+        cancel_note: false,
+        max_refusals: None,
+        asks_at_once: u32::MAX,
+        auto_silences_ask: true,
+        recheck_changed_input: true,
+        parallel: Parallel::All,
+        tool_end_order: ToolEndOrder::Finish,
+        snapshots: false,
+        error_partial: ErrorPartial::Keep,
+        retry: Retry {
+            attempts: 10,
+            backoff_us: [500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000]
+                .map(|ms| ms * 1_000)
+                .to_vec(),
+            jitter_percent: 20,
+            max_wait_us: 60_000_000,
+            unreached: 10,
+        },
+        gates: Gates {
+            prompt: false,
+            turn_end: false,
+            refusal: false,
+            mode: false,
+        },
+        store_failure: StoreFailure::GoOn,
+        compaction: Compaction {
+            at_percent: 80,
+            reserve: None,
+            futile: Futile::AtMark,
+            when_busy: WhenBusy::Queue,
+            after: AfterCompaction::GoOn,
+        },
+        refuse_at: RefuseAt::OutputFits,
+    };
+    config.limits.prompt_bytes = super::HOST_LINE_MAX;
+    config.limits.queued_bytes = config.limits.queued_bytes.max(super::HOST_LINE_MAX);
+    config.timeouts.approval_us = None;
+}
