@@ -1,7 +1,7 @@
 //! What every driver must do, as tests that are generic over the driver.
 //!
 //! A driver implements [`Driver`] in a test of its own crate and writes [`suite!`] there: each function of the modules
-//! below becomes a test of it. [`leaks`] wants a process for itself, so it has a macro of its own.
+//! below becomes a test of it. [`leaks`](mod@leaks) wants a process for itself, so it has a macro of its own.
 //!
 //! Every session here is [watched](watch): whatever else a test is about, an effect that was started must be settled
 //! exactly once, and no deadline may come early.
