@@ -1,6 +1,7 @@
 //! From the command line to a work.
 
 use clap::Parser;
+use turnwire::protocol::openmax::Openmax;
 
 use crate::args::{Args, Command, ProtocolName, ServeArgs};
 use crate::folders::Folders;
@@ -33,6 +34,6 @@ fn serve(args: &ServeArgs) -> Result<u8, Stop> {
         say::line(note);
     }
     match args.protocol {
-        ProtocolName::Openmax => crate::session::serve(args, &start),
+        ProtocolName::Openmax => crate::session::serve::<Openmax>(args, &start),
     }
 }

@@ -6,9 +6,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use turnwire::protocol::openmax::Extra;
-use turnwire::session::schema_tokens;
-use turnwire::vocab::{Frozen, Text, ToolSpec};
+use turnwire::vocab::{Frozen, Text};
 use turnwire_io::hooks::Hooks;
 use turnwire_io::tools::{Toolbox, ToolboxConfig};
 use turnwire_io::{Anew, Asked, Reload, ReloadJob, Reloaded};
@@ -22,9 +20,6 @@ use crate::start::{SESSION_VARIABLE, Start};
 
 /// Bytes of a tool's output that are kept.
 pub const OUTPUT_LIMIT: usize = 256 * 1024;
-
-/// Tokens of the window that are left alone beside the largest reply.
-const RESERVE: u64 = 1024;
 
 /// The frozen part of a start, ready for use.
 #[derive(Debug)]
@@ -91,20 +86,6 @@ fn system_text(start: &Start) -> String {
         text.push_str(instructions.text.trim_end());
     }
     text
-}
-
-/// The line that says that the tools' schemas take most of what the window can spend: from 70 percent on.
-pub fn over_budget(tools: &[ToolSpec], settings: &Settings) -> Option<Extra> {
-    let schema_tokens = schema_tokens(tools);
-    let budget_tokens = settings
-        .window
-        .saturating_sub(settings.max_output)
-        .saturating_sub(RESERVE);
-    let over = schema_tokens.saturating_mul(100) >= budget_tokens.saturating_mul(70);
-    over.then_some(Extra::SchemasOverBudget {
-        schema_tokens,
-        budget_tokens,
-    })
 }
 
 /// Reads the settings anew from where they were read at the start.

@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use turnwire::model::script::Script;
 use turnwire::model::{ReplyLimits, RequestOptions};
-use turnwire::protocol::openmax::{self, Extra, Openmax};
-use turnwire::protocol::{Credentials, Server};
+use turnwire::protocol::{Credentials, Protocol, Server};
 use turnwire::session::Session;
 use turnwire::session::config::{ModelConfig, SessionConfig};
 use turnwire::vocab::{ApprovalMode, Frozen, ModelRef, Now, SessionInfo, Text};
-use turnwire_io::{Asked, Backend, Host, HttpProvider, Refrozen, Secret, World};
+use turnwire_io::{Backend, Host, HttpProvider, Secret, World};
 
 use crate::args::{DriverName, ServeArgs};
 use crate::freeze::{self, Disk, OUTPUT_LIMIT};
+use crate::ids::random;
 use crate::keep::{self, Begun, Kept};
+use crate::protocols::{Opening, Served};
 use crate::say::Stop;
 use crate::settings::values::{Api, Approval};
 use crate::settings::{Model, Provider};
@@ -27,28 +28,31 @@ const MARKS: usize = 4 * 1024;
 ///
 /// # Errors
 /// [`Stop`] if it can't begin, or the driver fails.
-pub fn serve(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
+pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
     let backend = backend(&start.settings.model)?;
     let now = Now {
         mono_us: 0,
         unix_ms: keep::unix_ms(),
     };
-    let generation = session_id()?;
+    let generation = P::SESSION_IDS.make(now.unix_ms)?;
     let begun = keep::begin(start, &generation, now.unix_ms)?;
     let parts = freeze::parts(start, &begun.id)?;
     let disk = Disk::new(args, start, &begun.id, &parts);
-    let (config, info) = session(start, &parts.frozen, &generation, &begun)?;
-    let agent = Session::new(config, Box::new(info), now);
-    let mut server = Server::<Openmax>::new(openmax::ServerConfig {
-        agent_spawned: start.agent_spawned,
-        coalesce_us: u64::from(start.settings.coalesce_ms) * 1000,
-        ..openmax::ServerConfig::new(env!("CARGO_PKG_VERSION").into(), random()?)
-    });
+    let (config, info) = session::<P>(start, &parts.frozen, &generation, &begun)?;
+    let opening = Opening {
+        start,
+        frozen: &parts.frozen,
+        seed: random()?,
+    };
+    let mut server = Server::<P>::new(P::face(&opening));
     let hidden = start.settings.hidden.iter().map(Secret::expose);
     server.hide(Credentials::new(hidden).map_err(|error| Stop::Settings(error.to_string()))?);
-    if let Some(line) = freeze::over_budget(&parts.frozen.tools, &start.settings) {
-        server.handle_extra(line, now);
+    for extra in P::first_words(&opening) {
+        server.handle_extra(extra, now);
     }
+    let mut host = Host::stdio(P::answer(&opening));
+    host.refrozen = P::refrozen(start);
+    let agent = Session::new(config, Box::new(info), now);
     let world = World {
         backend,
         durable: Box::new(Kept::new(start.clone(), begun.writer)),
@@ -56,8 +60,6 @@ pub fn serve(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
         toolbox: parts.toolbox,
         hooks: parts.hooks,
     };
-    let mut host = Host::stdio(Box::new(|ask| match ask {}));
-    host.refrozen = Some(refrozen(start));
     match args.driver {
         DriverName::Tokio => on_tokio(server, agent, world, host),
         DriverName::Blocking => turnwire_blocking::serve(server, agent, world, host)
@@ -65,11 +67,11 @@ pub fn serve(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
     }
 }
 
-fn on_tokio(
-    server: Server<Openmax>,
+fn on_tokio<P: Protocol>(
+    server: Server<P>,
     agent: Session,
     world: World,
-    host: Host<Openmax>,
+    host: Host<P>,
 ) -> Result<u8, Stop> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -112,7 +114,7 @@ fn http(provider: &Provider) -> HttpProvider {
 }
 
 /// The session's configuration, and what it says of itself at its start.
-fn session(
+fn session<P: Served>(
     start: &Start,
     frozen: &Frozen,
     generation: &str,
@@ -139,7 +141,7 @@ fn session(
     config.seed = random()?;
     config.freeze(frozen.clone());
     config.settings.approvals = mode(start.approval);
-    openmax::preset(&mut config);
+    P::preset(&mut config);
     config.timeouts.stall_us = Some(micros(settings.idle_limit));
     config.timeouts.approval_us = settings.approval_limit.map(micros);
     config.budgets.steps = Some(settings.max_steps);
@@ -171,23 +173,6 @@ fn session(
     Ok((config, info))
 }
 
-/// The lines of openmax for what was read anew: a receipt that nobody asked for, and the warning of large schemas.
-fn refrozen(start: &Start) -> Refrozen<Openmax> {
-    let settings = start.settings.clone();
-    Box::new(move |reloaded, anew, asked| {
-        let receipt = match asked {
-            Asked::Host => None,
-            Asked::Nobody => Some(Extra::Refrozen {
-                tools: reloaded.tools.into(),
-                skills: reloaded.skills.into(),
-                changes: reloaded.changes.clone(),
-            }),
-        };
-        let over = freeze::over_budget(&anew.frozen.tools, &settings);
-        receipt.into_iter().chain(over).collect()
-    })
-}
-
 fn mode(approval: Approval) -> ApprovalMode {
     match approval {
         Approval::Auto => ApprovalMode::Auto,
@@ -196,47 +181,6 @@ fn mode(approval: Approval) -> ApprovalMode {
     }
 }
 
-/// Bytes that nobody can guess.
-fn random<const N: usize>() -> Result<[u8; N], Stop> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|error| Stop::Failed(format!("no randomness: {error}")))?;
-    Ok(bytes)
-}
-
-/// A UUID of version 4, in lower case.
-fn session_id() -> Result<String, Stop> {
-    let mut bytes: [u8; 16] = random()?;
-    bytes[6] = bytes[6] & 0x0f | 0x40;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let mut id = String::with_capacity(36);
-    for (at, byte) in bytes.iter().enumerate() {
-        if matches!(at, 4 | 6 | 8 | 10) {
-            id.push('-');
-        }
-        for digit in [byte >> 4, byte & 0x0f] {
-            id.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));
-        }
-    }
-    Ok(id)
-}
-
 fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn session_ids_are_uuids_of_version_4() {
-        let (one, two) = (session_id().unwrap(), session_id().unwrap());
-        assert_ne!(one, two);
-        let parts: Vec<usize> = one.split('-').map(str::len).collect();
-        assert_eq!(parts, [8, 4, 4, 4, 12]);
-        assert!(
-            one.as_bytes()[14] == b'4' && b"89ab".contains(&one.as_bytes()[19]),
-            "{one}"
-        );
-    }
 }
