@@ -1,9 +1,10 @@
 //! From the command line to a work.
 
 use clap::Parser;
+use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::Openmax;
 
-use crate::args::{Args, Command, ProtocolName, ServeArgs};
+use crate::args::{Args, Command, ServeArgs, ServedName};
 use crate::folders::Folders;
 use crate::say::{self, Stop};
 use crate::settings::Model;
@@ -34,6 +35,7 @@ fn serve(args: &ServeArgs) -> Result<u8, Stop> {
         say::line(note);
     }
     match args.protocol {
-        ProtocolName::Openmax => crate::session::serve::<Openmax>(args, &start),
+        ServedName::Openmax => crate::session::serve::<Openmax>(args, &start),
+        ServedName::Omp => crate::session::serve::<Omp>(args, &start),
     }
 }

@@ -98,12 +98,21 @@ pub enum ProtocolName {
     Openmax,
 }
 
+/// The protocols that can be served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ServedName {
+    /// openmax-stdio/6
+    Openmax,
+    /// omp's RPC mode
+    Omp,
+}
+
 /// Options of `serve`. What is left out comes from the settings files, then from the defaults.
 #[derive(Clone, Debug, Group)]
 pub struct ServeArgs {
     /// The protocol to speak with the host
     #[arg(long, value_name = "NAME")]
-    pub protocol: ProtocolName,
+    pub protocol: ServedName,
 
     /// The folder to work in [default: the current one]
     #[arg(long, value_name = "DIR")]

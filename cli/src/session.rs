@@ -41,7 +41,9 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
     let (config, info) = session::<P>(start, &parts.frozen, &generation, &begun)?;
     let opening = Opening {
         start,
+        begun: &begun,
         frozen: &parts.frozen,
+        model: &info.model,
         seed: random()?,
     };
     let mut server = Server::<P>::new(P::face(&opening));

@@ -1,13 +1,15 @@
 //! What the program has to know of a protocol to serve it. Everything else of `serve` is the same for all.
 
+mod omp;
 mod openmax;
 
 use turnwire::protocol::Protocol;
 use turnwire::session::config::SessionConfig;
-use turnwire::vocab::Frozen;
+use turnwire::vocab::{Frozen, ModelRef};
 use turnwire_io::{Answer, Refrozen};
 
 use crate::ids::IdKind;
+use crate::keep::Begun;
 use crate::start::Start;
 
 /// A session that is about to begin: what a protocol's face is made from.
@@ -15,8 +17,12 @@ use crate::start::Start;
 pub struct Opening<'a> {
     /// Settings, trust and folders.
     pub start: &'a Start,
+    /// The session, new or going on.
+    pub begun: &'a Begun,
     /// What the model is told first, and its tools.
     pub frozen: &'a Frozen,
+    /// The model that the session begins with.
+    pub model: &'a ModelRef,
     /// Bytes that nobody can guess.
     pub seed: [u8; 32],
 }

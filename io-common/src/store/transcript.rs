@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use turnwire::vocab::{Message, MessageId, Origin, Role};
@@ -51,6 +51,11 @@ impl Writer {
     /// The session's id.
     pub fn id(&self) -> &str {
         &self.entry.id
+    }
+
+    /// Where its messages are kept; there is no such file before the first is saved.
+    pub fn path(&self) -> PathBuf {
+        self.store.transcript(&self.entry.id)
     }
 
     /// Saves messages of a turn, oldest first, and puts the session to the end of the index. Once it returns they

@@ -1,0 +1,95 @@
+//! omp: the models that a host may choose from, and what it reads of the session's make-up.
+
+use turnwire::protocol::omp::{Omp, OmpOutcome, ServerConfig, preset};
+use turnwire::session::config::SessionConfig;
+use turnwire::vocab::{RawJson, Text, ToolSpec};
+use turnwire_io::Answer;
+
+use super::{Opening, Served};
+use crate::ids::IdKind;
+use crate::object::Members;
+use crate::settings::values::Api;
+use crate::settings::{Model, Settings};
+
+impl Served for Omp {
+    const SESSION_IDS: IdKind = IdKind::Ordered;
+
+    fn preset(config: &mut SessionConfig) {
+        preset(config);
+    }
+
+    fn face(opening: &Opening<'_>) -> ServerConfig {
+        let file = opening.begun.writer.as_ref().map(|writer| writer.path());
+        ServerConfig {
+            models: models(opening),
+            session_file: file.map(|path| path.to_string_lossy().into()),
+            system_prompt: opening.frozen.system.iter().cloned().collect(),
+            dump_tools: opening.frozen.tools.iter().map(tool).collect(),
+            ..ServerConfig::new(opening.seed)
+        }
+    }
+
+    /// What the program has nothing behind (voice, accounts, exports) gets the contract's own refusal; the models are
+    /// in the configuration.
+    fn answer(_: &Opening<'_>) -> Answer<Omp> {
+        Box::new(|_| OmpOutcome::Default)
+    }
+}
+
+/// The models, as a catalogue has them: the one that the session begins with.
+fn models(opening: &Opening<'_>) -> Vec<RawJson> {
+    let provider = opening.model.provider.as_deref().unwrap_or_default();
+    vec![model(
+        &opening.start.settings,
+        provider,
+        &opening.model.model,
+    )]
+}
+
+/// A model. Prices aren't known, so they are zero, as the contract has them for models of one's own.
+fn model(settings: &Settings, provider: &str, name: &str) -> RawJson {
+    let (api, url, sees) = match &settings.model {
+        Model::Http(http) => {
+            let api = match http.api {
+                Api::Anthropic => "anthropic-messages",
+                Api::Openai | Api::Scripted => "openai-completions",
+            };
+            (api, http.base_url.as_str(), r#"["text","image"]"#)
+        }
+        Model::Builtin { .. } | Model::Script { .. } => ("scripted", "", r#"["text"]"#),
+    };
+    json(|out| {
+        let mut object = Members::begin(out);
+        object.text("id", name);
+        object.text("name", name);
+        object.text("api", api);
+        object.text("provider", provider);
+        object.text("baseUrl", url);
+        object.bool("reasoning", false);
+        object.raw("input", sees);
+        object.raw(
+            "cost",
+            r#"{"input":0,"output":0,"cacheRead":0,"cacheWrite":0}"#,
+        );
+        object.number("contextWindow", settings.window);
+        object.number("maxTokens", settings.max_output);
+        object.end();
+    })
+}
+
+/// A tool, as the model is told of it.
+fn tool(spec: &ToolSpec) -> RawJson {
+    json(|out| {
+        let mut object = Members::begin(out);
+        object.text("name", &spec.name);
+        object.text("description", &spec.description);
+        object.raw("parameters", spec.schema.as_str());
+        object.end();
+    })
+}
+
+fn json(write: impl FnOnce(&mut Vec<u8>)) -> RawJson {
+    let mut out = Vec::new();
+    write(&mut out);
+    RawJson(Text::from(String::from_utf8_lossy(&out)))
+}
