@@ -47,6 +47,9 @@ Examples:
   A file, for a program:
     turnwire check --protocol openmax --format json session.jsonl
 
+  A recording of omp:
+    turnwire check --protocol omp session.jsonl
+
 The rules: turnwire spec openmax --format rules";
 
 const DRIVE_ABOUT: &str = "\
@@ -104,6 +107,15 @@ pub enum ServedName {
     /// openmax-stdio/6
     Openmax,
     /// omp's RPC mode
+    Omp,
+}
+
+/// The protocols whose contract can be checked and printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ContractName {
+    /// openmax-stdio/6
+    Openmax,
+    /// omp's RPC mode, protocol 1 and 2
     Omp,
 }
 

@@ -4,10 +4,11 @@ use std::io::{self, Write};
 
 use clap::{Args as Group, ValueEnum};
 use turnwire::protocol::observer::Observed;
+use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::Openmax;
 use turnwire::protocol::spec;
 
-use crate::args::ProtocolName;
+use crate::args::ContractName;
 use crate::say::Stop;
 
 /// Options of `spec`.
@@ -15,7 +16,7 @@ use crate::say::Stop;
 pub struct SpecArgs {
     /// The protocol
     #[arg(value_name = "PROTOCOL")]
-    pub protocol: ProtocolName,
+    pub protocol: ContractName,
 
     /// What to print
     #[arg(long, value_name = "FORMAT", default_value = "md")]
@@ -41,7 +42,8 @@ pub enum SpecFormat {
 /// [`Stop::Failed`] when stdout can't be written to.
 pub fn run(args: &SpecArgs) -> Result<u8, Stop> {
     let text = match args.protocol {
-        ProtocolName::Openmax => text::<Openmax>(args.format),
+        ContractName::Openmax => text::<Openmax>(args.format),
+        ContractName::Omp => text::<Omp>(args.format),
     };
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args as Group, ValueEnum};
 use turnwire::check;
-use turnwire::protocol::openmax;
+use turnwire::protocol::{omp, openmax};
 
-use crate::args::ProtocolName;
+use crate::args::ContractName;
 
 /// Options of `check`.
 #[derive(Debug, Group)]
@@ -17,15 +17,15 @@ pub struct CheckArgs {
 
     /// The protocol whose contract counts
     #[arg(long, value_name = "NAME")]
-    pub protocol: ProtocolName,
+    pub protocol: ContractName,
 
     /// Whose lines a file of plain lines holds [default: found out; both only if the host speaks before the first turn]
     #[arg(long, value_name = "SIDE")]
     pub from: Option<Side>,
 
-    /// The version of the wire that was spoken
-    #[arg(long, value_name = "N", default_value = "6")]
-    pub wire: Wire,
+    /// The version of the wire that was spoken: openmax 5 or 6 [default: 6], omp's generation 1, 2 or 3 [default: 3]
+    #[arg(long, value_name = "N")]
+    pub wire: Option<u64>,
 
     /// For a person with the line shown; one JSON object for each finding and a last one with the summary; or one
     /// report of all files for other programs
@@ -48,17 +48,6 @@ pub enum Side {
     Both,
 }
 
-/// A version of openmax-stdio.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Wire {
-    /// openmax-stdio/5
-    #[value(name = "5")]
-    V5,
-    /// openmax-stdio/6
-    #[value(name = "6")]
-    V6,
-}
-
 /// How findings are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -73,6 +62,22 @@ pub enum Format {
 }
 
 impl CheckArgs {
+    /// The version of openmax; `None` for one that there isn't.
+    pub fn openmax(&self) -> Option<openmax::ObserverConfig> {
+        let wire = self
+            .wire
+            .map_or(Some(openmax::Wire::default()), openmax::Wire::of)?;
+        Some(openmax::ObserverConfig { wire })
+    }
+
+    /// The generation of omp; `None` for one that there isn't.
+    pub fn omp(&self) -> Option<omp::ObserverConfig> {
+        let generation = self
+            .wire
+            .map_or(Some(omp::Generation::default()), omp::Generation::of)?;
+        Some(omp::ObserverConfig { generation })
+    }
+
     /// Whose lines, as the reader wants to know it.
     pub fn from(&self) -> check::From {
         match self.from {
@@ -80,15 +85,6 @@ impl CheckArgs {
             Some(Side::Host) => check::From::Host,
             Some(Side::Agent) => check::From::Agent,
             Some(Side::Both) => check::From::Both,
-        }
-    }
-}
-
-impl From<Wire> for openmax::Wire {
-    fn from(wire: Wire) -> Self {
-        match wire {
-            Wire::V5 => openmax::Wire::V5,
-            Wire::V6 => openmax::Wire::V6,
         }
     }
 }

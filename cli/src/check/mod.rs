@@ -16,9 +16,10 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressStyle};
 use turnwire::check::{Check, Checked, Summary};
 use turnwire::protocol::observer::{Observed, Rule};
-use turnwire::protocol::openmax::{ObserverConfig, Openmax};
+use turnwire::protocol::omp::Omp;
+use turnwire::protocol::openmax::Openmax;
 
-use crate::args::ProtocolName;
+use crate::args::ContractName;
 use crate::say::{self, Stop};
 
 pub use args::CheckArgs;
@@ -60,11 +61,13 @@ pub fn run(args: &CheckArgs) -> Result<u8, Stop> {
         ));
     }
     let done = match args.protocol {
-        ProtocolName::Openmax => {
-            let config = ObserverConfig {
-                wire: args.wire.into(),
-            };
+        ContractName::Openmax => {
+            let config = args.openmax().ok_or_else(|| no_version("5 and 6"))?;
             all(files, args, || Check::<Openmax>::new(config, args.from()))
+        }
+        ContractName::Omp => {
+            let config = args.omp().ok_or_else(|| no_version("1, 2 and 3"))?;
+            all(files, args, || Check::<Omp>::new(config, args.from()))
         }
     };
     done.or_else(|error| {
@@ -74,6 +77,12 @@ pub fn run(args: &CheckArgs) -> Result<u8, Stop> {
         }
         Ok(UNREADABLE)
     })
+}
+
+fn no_version(there_are: &str) -> Stop {
+    Stop::Settings(format!(
+        "check: --wire of this protocol: there are {there_are}"
+    ))
 }
 
 /// Which side failed.

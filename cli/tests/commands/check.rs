@@ -309,3 +309,37 @@ fn tw_10_memory_doesnt_grow_with_the_stream() {
     assert_eq!(running.wait().code, Some(0));
     assert!(grown < 8 * 1024, "{grown} KiB more for 40 MB more");
 }
+
+#[test]
+fn omp_is_checked_in_files_and_in_plain_lines() {
+    let place = Place::new();
+    let file = fixture("rules/omp/OMP-03.c.bad.jsonl");
+    let done = place.run(&["check", "--protocol", "omp", &file], "");
+    assert_eq!(done.code, Some(1), "{}", done.stdout);
+    for part in [
+        "error[OMP-03.c]",
+        "see omp RPC, Prompt completion",
+        "1 error, 0 warnings",
+    ] {
+        assert!(done.stdout.contains(part), "{part}: {}", done.stdout);
+    }
+    let file = fixture("transcripts/omp/05-two-tools-and-unknown-tool.jsonl");
+    let done = place.run(&["check", "--protocol", "omp", &file], "");
+    assert_eq!((done.code, &*done.stderr), (Some(0), ""), "{}", done.stdout);
+    let lines = "{\"id\":\"1\",\"type\":\"abort\"}\n{\"id\":\"2\",\"type\":\"reboot\"}\n";
+    let done = place.run(&["check", "--protocol", "omp"], lines);
+    assert!(done.stdout.contains("error[OMP-02.g]"), "{}", done.stdout);
+}
+
+#[test]
+fn a_wire_that_the_protocol_does_not_have_is_refused() {
+    for (protocol, wire, code) in [
+        ("openmax", "5", 0),
+        ("openmax", "3", 2),
+        ("omp", "1", 0),
+        ("omp", "6", 2),
+    ] {
+        let done = Place::new().run(&["check", "--protocol", protocol, "--wire", wire], "");
+        assert_eq!(done.code, Some(code), "{protocol} {wire}: {}", done.stderr);
+    }
+}

@@ -70,6 +70,33 @@ fn om_33_typescript_has_an_interface_a_line_and_a_union_a_side() {
 }
 
 #[test]
+fn the_contract_of_omp_is_printed_too() {
+    let place = Place::new();
+    let page = place.run(&["spec", "omp"], "");
+    assert_eq!((page.code, &*page.stderr), (Some(0), ""));
+    for part in [
+        "### `abort_and_prompt`",
+        "### `extension_ui_request select`",
+        "| `sessionSettled` | boolean; may be left out |",
+    ] {
+        assert!(page.stdout.contains(part), "{part}");
+    }
+    let rules = place.run(&["spec", "omp", "--format", "rules"], "");
+    assert!(rules.stdout.contains("## OMP-09.c"));
+    let schema = place.run(&["spec", "omp", "--format", "json-schema"], "");
+    let schema: serde_json::Value = serde_json::from_str(&schema.stdout).unwrap();
+    assert_eq!(
+        schema["$defs"]["agent.extension_ui_request.select"]["properties"]["method"]["const"],
+        "select"
+    );
+    let types = place
+        .run(&["spec", "omp", "--format", "typescript"], "")
+        .stdout;
+    assert!(types.contains("export interface AgentExtensionUiRequestSelect {"));
+    assert!(types.contains("  streamingBehavior?: \"steer\" | \"followUp\";"));
+}
+
+#[test]
 fn an_unknown_protocol_or_form_is_refused() {
     for args in [
         &["spec"][..],

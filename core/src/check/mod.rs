@@ -298,10 +298,10 @@ impl<P: Observed> Reader<P> {
                     }
                 }
             }
-            Ok(Row::Long { bytes }) => {
+            Ok(Row::Long { dir, bytes }) => {
                 let limit = self.limit;
                 let what = SplitKind::TooLong { bytes, limit };
-                self.judge(Dir::Host, &Split { place, what }, b"", buffers, to);
+                self.judge(dir, &Split { place, what }, b"", buffers, to);
             }
             Ok(Row::HostEnd) => to.observer.handle_end(Dir::Host),
             Ok(Row::Exit { code }) => to.observer.handle_exit(code),
@@ -329,7 +329,7 @@ impl<P: Observed> Reader<P> {
             return self.judge(Dir::Host, &self.too_long(split, bytes), bytes, buffers, to);
         }
         let line = ReadLine::new(split, buffers);
-        let dir = dir.or_else(|| whose(&line, to.observer.sides()));
+        let dir = dir.or_else(|| whose::<P>(&line, to.observer.sides()));
         if dir == Some(Dir::Host) && bytes.len() > self.limit {
             return self.judge(Dir::Host, &self.too_long(split, bytes), bytes, buffers, to);
         }
@@ -461,14 +461,11 @@ impl<P: Observed> Reader<P> {
 }
 
 /// Whose line this is; `None` if it can't be told.
-fn whose(line: &ReadLine<'_, '_>, sides: Sides) -> Option<Dir> {
-    if line.get("cmd").is_some() {
-        return Some(Dir::Host);
-    }
-    match sides {
-        Sides::Agent => Some(Dir::Agent),
-        Sides::Host | Sides::Both if line.get("type").is_some() => Some(Dir::Agent),
-        Sides::Host => Some(Dir::Host),
-        Sides::Both => None,
+fn whose<P: Observed>(line: &ReadLine<'_, '_>, sides: Sides) -> Option<Dir> {
+    match (P::whose(line), sides) {
+        (Some(Dir::Host), _) => Some(Dir::Host),
+        (_, Sides::Agent) | (Some(Dir::Agent), _) => Some(Dir::Agent),
+        (None, Sides::Host) => Some(Dir::Host),
+        (None, Sides::Both) => None,
     }
 }

@@ -19,8 +19,8 @@ const RULES: ScanRules = ScanRules {
 pub(super) enum Row<'a> {
     /// What one side wrote: a line, or several.
     Line { dir: Dir, text: Cow<'a, [u8]> },
-    /// A line of the host of this length, whose content wasn't kept.
-    Long { bytes: u64 },
+    /// A line of this length, whose content wasn't kept.
+    Long { dir: Dir, bytes: u64 },
     /// The host's input was closed.
     HostEnd,
     /// The process has ended.
@@ -29,10 +29,11 @@ pub(super) enum Row<'a> {
     Other,
 }
 
-/// Whether the first line of a file is a row: it has a `dir`, and no tag of a line.
+/// Whether the first line of a file is a row: it has a `dir`, or is nothing but `meta`, and has no tag of a line.
 pub(super) fn is_row(line: &[u8], members: &mut Members) -> bool {
     json::scan(line, &RULES, members).is_ok_and(|object| {
-        object.get("dir").and_then(Raw::string).is_some()
+        let is_meta = object.len() == 1 && object.get("meta").is_some();
+        (is_meta || object.get("dir").and_then(Raw::string).is_some())
             && object.get("cmd").is_none()
             && object.get("type").is_none()
     })
@@ -41,10 +42,11 @@ pub(super) fn is_row(line: &[u8], members: &mut Members) -> bool {
 impl<'a> Row<'a> {
     pub(super) fn read(bytes: &'a [u8], members: &mut Members) -> Result<Self, String> {
         let object = json::scan(bytes, &RULES, members).map_err(|fault| fault.to_string())?;
-        let dir = object
-            .get("dir")
-            .and_then(Raw::string)
-            .ok_or("the row has no dir")?;
+        let dir = match object.get("dir").and_then(Raw::string) {
+            Some(dir) => dir,
+            None if object.get("meta").is_some() => return Ok(Row::Other),
+            None => return Err("the row has no dir".into()),
+        };
         let dir = match &*dir {
             "in" => Dir::Host,
             "out" => Dir::Agent,
@@ -64,14 +66,23 @@ impl<'a> Row<'a> {
                 text: text.into(),
             });
         }
+        let exit = object
+            .get("exit")
+            .and_then(|code| code.as_str().parse().ok());
+        if let Some(code) = exit
+            && dir == Dir::Agent
+        {
+            return Ok(Row::Exit { code });
+        }
         if dir == Dir::Host && object.get("eof").and_then(Raw::bool) == Some(true) {
             return Ok(Row::HostEnd);
         }
         if let Some(bytes) = object.get("bytes").and_then(Raw::u64)
-            && dir == Dir::Host
+            && (dir == Dir::Host || object.get("line").is_none())
         {
             // The length is told with its newline.
             return Ok(Row::Long {
+                dir,
                 bytes: bytes.saturating_sub(1),
             });
         }

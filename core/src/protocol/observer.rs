@@ -7,7 +7,9 @@
 //! Rules are data ([`Rule`]): each cites the contract. A rule that can't be judged, because a direction is missing or
 //! nobody told the exit code, is reported as skipped, with the reason ([`Observer::verdicts`]).
 
+mod ids;
 mod read;
+mod spot;
 
 use alloc::collections::VecDeque;
 use alloc::string::String;
@@ -20,8 +22,10 @@ use super::spec::Spec;
 use crate::frame::{Place, Split, SplitKind, is_blank};
 use crate::vocab::laws::Guarantee;
 
+pub(super) use ids::{Ids, Known, hash};
 pub(crate) use read::Buffers;
 pub use read::{ReadLine, Text};
+pub(super) use spot::{at_fault, at_field, at_member, is_depth, is_utf8, span};
 
 /// Which way a line goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -237,6 +241,9 @@ pub trait Observed: Protocol {
     const UNSEEN: &'static [Unseen];
     /// Every line, with its fields.
     const SPEC: &'static Spec;
+
+    /// Whose line this is, if the line itself tells.
+    fn whose(line: &ReadLine<'_, '_>) -> Option<Dir>;
 }
 
 /// The part of an observer that is the protocol. Nothing that it is fed may make it panic.
@@ -313,6 +320,18 @@ impl Notes {
             message,
             related: at.related,
         })
+    }
+
+    /// Takes findings about something that isn't the text of the current line, but came with it.
+    pub(super) fn adopt(&mut self, inner: Notes) {
+        for mut finding in inner.found {
+            finding.span = 0..0;
+            finding.place = self.here.map(|(_, place)| place);
+            self.push(finding);
+        }
+        self.tally.turns += inner.tally.turns;
+        self.tally.approvals += inner.tally.approvals;
+        self.tally.tool_calls += inner.tally.tool_calls;
     }
 
     fn push(&mut self, finding: Finding) -> &mut Self {

@@ -38,6 +38,9 @@ pub struct LineSpec {
     pub name: &'static str,
     /// The fields, the tag's included, in the order of the contract.
     pub fields: &'static [Field],
+    /// Fields that stand before those, and are the same in all lines of its sort. The tag follows them if `fields`
+    /// doesn't have it.
+    pub shared: &'static [Field],
     /// What it means.
     pub about: &'static str,
 }
@@ -78,6 +81,59 @@ pub enum FieldKind {
     TextsOrAbsent,
     /// A list of objects with these fields.
     Items(&'static [Field]),
+    /// An object with these fields.
+    Fields(&'static [Field]),
+    /// A list of these.
+    List(&'static FieldKind),
+    /// Any number.
+    Num,
+    /// Any JSON value.
+    Any,
+    /// This, or null.
+    OrNull(&'static FieldKind),
+    /// This, or the field isn't there.
+    Maybe(&'static FieldKind),
+}
+
+impl LineSpec {
+    /// All fields, in order.
+    pub fn all(&self) -> Vec<Field> {
+        let mut all = self.shared.to_vec();
+        if !self.fields.iter().any(|field| field.name == self.tag) {
+            all.push(Field {
+                name: self.tag,
+                kind: FieldKind::Word(self.name),
+                about: "the kind of line",
+            });
+        }
+        all.extend_from_slice(self.fields);
+        all
+    }
+
+    /// What the line is called: its kind, after the words that it shares with its sort.
+    pub fn title(&self) -> String {
+        let mut title = String::new();
+        for field in self.shared {
+            if let FieldKind::Word(word) = field.kind {
+                title.push_str(word);
+                title.push(' ');
+            }
+        }
+        title.push_str(self.name);
+        title
+    }
+}
+
+impl Field {
+    /// Whether it must be there.
+    pub const fn is_required(&self) -> bool {
+        !matches!(self.kind, FieldKind::TextsOrAbsent | FieldKind::Maybe(_))
+    }
+
+    /// What it means, on one line.
+    pub fn meaning(&self) -> &'static str {
+        self.about.trim()
+    }
 }
 
 impl Spec {
@@ -112,6 +168,21 @@ impl FieldKind {
                     .collect();
                 format!("array of objects with {}", names.join(" and "))
             }
+            FieldKind::Fields(fields) => {
+                let names: Vec<String> = fields
+                    .iter()
+                    .map(|field| {
+                        let mark = if field.is_required() { "" } else { "?" };
+                        format!("`{}{mark}`", field.name)
+                    })
+                    .collect();
+                format!("object with {}", names.join(", "))
+            }
+            FieldKind::List(kind) => format!("array of: {}", kind.words()),
+            FieldKind::Num => "number".into(),
+            FieldKind::Any => "any JSON".into(),
+            FieldKind::OrNull(kind) => format!("{}, or null", kind.words()),
+            FieldKind::Maybe(kind) => format!("{}; may be left out", kind.words()),
         }
     }
 }
@@ -126,16 +197,19 @@ pub fn markdown<P: Observed>() -> String {
     ] {
         page.push_str(&format!("\n## {heading}\n"));
         for line in spec.lines.iter().filter(|line| line.dir == dir) {
-            page.push_str(&format!("\n### `{}`\n\n{}\n", line.name, line.about));
-            if !line.fields.is_empty() {
-                page.push_str("\n| field | value | meaning |\n|---|---|---|\n");
-                for field in line.fields {
-                    let words = field.kind.words();
-                    page.push_str(&format!(
-                        "| `{}` | {words} | {} |\n",
-                        field.name, field.about
-                    ));
-                }
+            page.push_str(&format!(
+                "\n### `{}`\n\n{}\n",
+                line.title(),
+                line.about.trim()
+            ));
+            page.push_str("\n| field | value | meaning |\n|---|---|---|\n");
+            for field in line.all() {
+                let words = field.kind.words();
+                page.push_str(&format!(
+                    "| `{}` | {words} | {}|\n",
+                    field.name,
+                    spaced(field.meaning())
+                ));
             }
         }
     }
@@ -148,6 +222,15 @@ pub fn markdown<P: Observed>() -> String {
         page.push_str(&format!("| {} | {} |\n", guarantee.id, guarantee.says));
     }
     page
+}
+
+/// The text of a cell, with its space behind it.
+fn spaced(text: &str) -> String {
+    if text.is_empty() {
+        String::new()
+    } else {
+        format!("{text} ")
+    }
 }
 
 /// The catalogue of rules as a page of Markdown.
@@ -222,7 +305,7 @@ pub fn json_schema<P: Observed>() -> String {
         for (index, line) in spec.lines.iter().filter(|line| line.dir == dir).enumerate() {
             comma(index, &mut out);
             out.extend_from_slice(b"{\"$ref\":");
-            json::write_str(&mut out, &format!("#/$defs/{word}.{}", line.name));
+            json::write_str(&mut out, &format!("#/$defs/{word}.{}", def(line)));
             out.push(b'}');
         }
         out.extend_from_slice(b"]}");
@@ -233,13 +316,18 @@ pub fn json_schema<P: Observed>() -> String {
             Dir::Agent => "agent",
         };
         out.push(b',');
-        json::write_str(&mut out, &format!("{word}.{}", line.name));
+        json::write_str(&mut out, &format!("{word}.{}", def(line)));
         out.push(b':');
-        put_object(line.about, line.fields, &mut out);
+        put_object(line.about, &line.all(), &mut out);
     }
     out.extend_from_slice(b"}}");
     // What was written are JSON texts, so this loses nothing.
     String::from_utf8_lossy(&out).into_owned()
+}
+
+/// The line's name among the definitions.
+fn def(line: &LineSpec) -> String {
+    line.title().replace(' ', ".")
 }
 
 fn comma(index: usize, out: &mut Vec<u8>) {
@@ -250,11 +338,9 @@ fn comma(index: usize, out: &mut Vec<u8>) {
 
 fn put_object(about: &str, fields: &[Field], out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"description\":");
-    json::write_str(out, about);
+    json::write_str(out, about.trim());
     out.extend_from_slice(b",\"type\":\"object\",\"required\":[");
-    let required = fields
-        .iter()
-        .filter(|field| field.kind != FieldKind::TextsOrAbsent);
+    let required = fields.iter().filter(|field| field.is_required());
     for (index, field) in required.enumerate() {
         comma(index, out);
         json::write_str(out, field.name);
@@ -263,10 +349,21 @@ fn put_object(about: &str, fields: &[Field], out: &mut Vec<u8>) {
     for (index, field) in fields.iter().enumerate() {
         comma(index, out);
         json::write_str(out, field.name);
-        out.extend_from_slice(b":{\"description\":");
-        json::write_str(out, field.about);
-        out.push(b',');
+        out.extend_from_slice(b":{");
+        let start = out.len();
+        if !field.meaning().is_empty() {
+            out.extend_from_slice(b"\"description\":");
+            json::write_str(out, field.meaning());
+        }
+        let length = out.len();
+        if length > start {
+            out.push(b',');
+        }
+        let before = out.len();
         put_kind(field.kind, out);
+        if out.len() == before {
+            out.truncate(length);
+        }
         out.push(b'}');
     }
     out.extend_from_slice(b"}}");
@@ -309,5 +406,25 @@ fn put_kind(kind: FieldKind, out: &mut Vec<u8>) {
             out.extend_from_slice(b"\"type\":\"array\",\"items\":");
             put_object("one of them", fields, out);
         }
+        FieldKind::Fields(fields) => {
+            let start = out.len();
+            put_object("", fields, out);
+            // The field has a description of its own.
+            out.drain(start..start + b"{\"description\":\"\",".len());
+            out.pop();
+        }
+        FieldKind::List(kind) => {
+            out.extend_from_slice(b"\"type\":\"array\",\"items\":{");
+            put_kind(*kind, out);
+            out.push(b'}');
+        }
+        FieldKind::Num => out.extend_from_slice(b"\"type\":\"number\""),
+        FieldKind::Any => {}
+        FieldKind::OrNull(kind) => {
+            out.extend_from_slice(b"\"anyOf\":[{");
+            put_kind(*kind, out);
+            out.extend_from_slice(b"},{\"type\":\"null\"}]");
+        }
+        FieldKind::Maybe(kind) => put_kind(*kind, out),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use turnwire::protocol::observer::{Observed, Rule, Unseen};
-use turnwire::protocol::omp;
+use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::Openmax;
 use turnwire::vocab::laws::{GUARANTEES, Guarantee, INVARIANTS, LAWS};
 use turnwire_proptests::cases;
@@ -32,7 +32,7 @@ pub struct Part {
 pub fn parts() -> Vec<Part> {
     vec![
         protocol::<Openmax>(true),
-        part("omp", omp::GUARANTEES, false),
+        protocol::<Omp>(false),
         part("Any session", GUARANTEES, true),
         part("Every machine", LAWS, true),
         part("The session's invariants", INVARIANTS, false),

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use turnwire::check::{Check, Checked, From, Summary};
-use turnwire::protocol::observer::{Dir, Finding, Label, Severity};
+use turnwire::protocol::observer::{Dir, Finding, Label, Observed, Severity, Watch};
 use turnwire::protocol::openmax::{ObserverConfig, Openmax, Wire};
 
 /// All that a check gave.
@@ -34,9 +34,19 @@ impl Report {
     }
 }
 
-/// Checks a stream that comes in pieces of this size.
+/// Checks a stream of openmax that comes in pieces of this size.
 pub fn check_pieces(bytes: &[u8], from: From, wire: Wire, size: usize) -> Report {
-    let mut check = Check::<Openmax>::new(ObserverConfig { wire }, from);
+    check_of::<Openmax>(ObserverConfig { wire }, bytes, from, size)
+}
+
+/// Checks a stream of any protocol that comes in pieces of this size.
+pub fn check_of<P: Observed>(
+    config: <P::Watch as Watch>::Config,
+    bytes: &[u8],
+    from: From,
+    size: usize,
+) -> Report {
+    let mut check = Check::<P>::new(config, from);
     let (mut findings, mut lines, mut bad_rows) = (Vec::new(), Vec::new(), Vec::new());
     let mut sink = |checked: Checked<'_>| match checked {
         Checked::Line {

@@ -43,8 +43,8 @@ pub enum Row {
     Exit(i64),
 }
 
-/// All recordings by name.
-pub fn recordings() -> Vec<(String, Vec<Row>)> {
+/// All recordings by name, as files.
+pub fn files() -> Vec<(String, Vec<u8>)> {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(format!("{FIXTURES}/transcripts/omp"))
         .expect("the recordings are part of the project")
         .map(|entry| entry.unwrap().path())
@@ -56,9 +56,20 @@ pub fn recordings() -> Vec<(String, Vec<Row>)> {
         .into_iter()
         .map(|path| {
             let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-            let text = std::fs::read_to_string(&path).unwrap();
-            (name, text.lines().filter_map(row).collect())
+            (name, std::fs::read(&path).unwrap())
         })
+        .collect()
+}
+
+/// All recordings by name.
+pub fn recordings() -> Vec<(String, Vec<Row>)> {
+    let rows = |bytes: Vec<u8>| {
+        let text = String::from_utf8(bytes).unwrap();
+        text.lines().filter_map(row).collect()
+    };
+    files()
+        .into_iter()
+        .map(|(name, bytes)| (name, rows(bytes)))
         .collect()
 }
 

@@ -6,16 +6,22 @@
 mod client;
 pub mod codec;
 mod guarantees;
+mod observer;
 mod preset;
 mod protocol;
+mod rules;
 mod server;
+mod spec;
 pub mod wire;
 
 pub use client::{ClientConfig, ClientFace};
 pub use guarantees::GUARANTEES;
+pub use observer::{ObserverConfig, Watcher};
 pub use preset::preset;
 pub use protocol::{Omp, OmpAsk, OmpExtra, OmpOutcome, ServerConfig};
+pub use rules::{RULES, UNSEEN};
 pub use server::Face;
+pub use spec::SPEC;
 
 /// What distinguishes a program's surface, whose protocol number never says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,6 +33,18 @@ pub enum Generation {
     /// After it: prompts are answered once admitted; queues, forks, goals, live voice.
     #[default]
     G3,
+}
+
+impl Generation {
+    /// The generation of that number.
+    pub const fn of(number: u64) -> Option<Generation> {
+        match number {
+            1 => Some(Generation::G1),
+            2 => Some(Generation::G2),
+            3 => Some(Generation::G3),
+            _ => None,
+        }
+    }
 }
 
 /// The version that a connection starts with.

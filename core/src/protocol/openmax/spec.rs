@@ -33,6 +33,7 @@ const fn line(
         tag,
         name,
         fields,
+        shared: &[],
         about,
     }
 }

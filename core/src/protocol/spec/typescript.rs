@@ -19,9 +19,9 @@ pub fn typescript<P: Observed>() -> String {
     for (dir, side, what) in [(Dir::Host, "Host", "host"), (Dir::Agent, "Agent", "agent")] {
         let lines: Vec<&LineSpec> = spec.lines.iter().filter(|line| line.dir == dir).collect();
         for line in &lines {
-            push_doc(&mut out, "\n", line.about);
+            push_doc(&mut out, "\n", line.about.trim());
             out.push_str(&format!("export interface {} {{\n", type_name(side, line)));
-            push_fields(&mut out, line.fields, "  ");
+            push_fields(&mut out, &line.all(), "  ");
             out.push_str("}\n");
         }
         let names: Vec<String> = lines.iter().map(|line| type_name(side, line)).collect();
@@ -42,7 +42,7 @@ pub fn typescript<P: Observed>() -> String {
 /// `Host` or `Agent`, and the line's name in camel case.
 fn type_name(side: &str, line: &LineSpec) -> String {
     let mut name = String::from(side);
-    for word in line.name.split(|c: char| !c.is_ascii_alphanumeric()) {
+    for word in line.title().split(|c: char| !c.is_ascii_alphanumeric()) {
         let mut chars = word.chars();
         name.extend(chars.next().map(|first| first.to_ascii_uppercase()));
         name.push_str(chars.as_str());
@@ -51,6 +51,10 @@ fn type_name(side: &str, line: &LineSpec) -> String {
 }
 
 fn push_doc(out: &mut String, before: &str, about: &str) {
+    if about.is_empty() {
+        out.push_str(before.trim_matches(' '));
+        return;
+    }
     // The end of a comment may not stand within it.
     let about = about.replace("*/", "* /");
     out.push_str(&format!("{before}/** {about} */\n"));
@@ -58,12 +62,8 @@ fn push_doc(out: &mut String, before: &str, about: &str) {
 
 fn push_fields(out: &mut String, fields: &[Field], indent: &str) {
     for field in fields {
-        push_doc(out, indent, field.about);
-        let mark = if field.kind == FieldKind::TextsOrAbsent {
-            "?"
-        } else {
-            ""
-        };
+        push_doc(out, indent, field.meaning());
+        let mark = if field.is_required() { "" } else { "?" };
         let name = key(field.name);
         out.push_str(&format!("{indent}{name}{mark}: "));
         push_kind(out, field.kind, indent);
@@ -109,5 +109,22 @@ fn push_kind(out: &mut String, kind: FieldKind, indent: &str) {
             push_fields(out, fields, &format!("{indent}  "));
             out.push_str(&format!("{indent}}}[]"));
         }
+        FieldKind::Fields(fields) => {
+            out.push_str("{\n");
+            push_fields(out, fields, &format!("{indent}  "));
+            out.push_str(&format!("{indent}}}"));
+        }
+        FieldKind::List(kind) => {
+            out.push_str("Array<");
+            push_kind(out, *kind, indent);
+            out.push('>');
+        }
+        FieldKind::Num => out.push_str("number"),
+        FieldKind::Any => out.push_str("unknown"),
+        FieldKind::OrNull(kind) => {
+            push_kind(out, *kind, indent);
+            out.push_str(" | null");
+        }
+        FieldKind::Maybe(kind) => push_kind(out, *kind, indent),
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer};
 use super::Any;
 use super::member::{Kept, Maybe, Nullable, Num, objects, required, tagged, words};
 use crate::json::{Kind, Lazy, Raw, Str};
+use crate::protocol::spec::FieldKind;
 use crate::protocol::wire::Hole;
 
 words! {
@@ -133,7 +134,10 @@ impl Hole for Content<'_> {
     }
 }
 
-required! { Content<'a>, Image<'a> }
+required! {
+    Content<'a> = FieldKind::Any,
+    Image<'a> = FieldKind::Object,
+}
 
 objects! { without [];
     /// What a request used.

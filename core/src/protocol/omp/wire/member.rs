@@ -6,6 +6,7 @@
 //! real program.
 
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 use core::fmt;
@@ -14,6 +15,7 @@ use core::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, MapAccess, Unexpected, Visitor};
 
 use crate::json::{self, Kind, Lazy, Raw, Str};
+use crate::protocol::spec::{Field, FieldKind};
 use crate::protocol::wire::Hole;
 
 /// The members of an object that its type has no field for, in their order.
@@ -267,6 +269,9 @@ impl<T: Hole> Hole for Kept<'_, T> {
 
 /// A member of an object.
 pub(super) trait Member<'a>: Sized + Hole {
+    /// What stands there, for the contract's page.
+    const KIND: FieldKind;
+
     /// What it is where it isn't there; `None`: it must be.
     fn absent() -> Option<Self> {
         None
@@ -281,7 +286,9 @@ pub(super) trait Member<'a>: Sized + Hole {
     }
 }
 
-impl<'a, T: Deserialize<'a> + Hole> Member<'a> for Option<T> {
+impl<'a, T: Deserialize<'a> + Member<'a>> Member<'a> for Option<T> {
+    const KIND: FieldKind = FieldKind::Maybe(&T::KIND);
+
     fn absent() -> Option<Self> {
         Some(None)
     }
@@ -296,6 +303,8 @@ impl<'a, T: Deserialize<'a> + Hole> Member<'a> for Option<T> {
 }
 
 impl<'a> Member<'a> for Any<'a> {
+    const KIND: FieldKind = FieldKind::Maybe(&FieldKind::Any);
+
     fn absent() -> Option<Self> {
         Some(Any::ABSENT)
     }
@@ -309,7 +318,9 @@ impl<'a> Member<'a> for Any<'a> {
     }
 }
 
-impl<'a, T: Deserialize<'a> + Hole> Member<'a> for Maybe<T> {
+impl<'a, T: Deserialize<'a> + Member<'a>> Member<'a> for Maybe<T> {
+    const KIND: FieldKind = FieldKind::Maybe(&FieldKind::OrNull(&T::KIND));
+
     fn absent() -> Option<Self> {
         Some(Maybe::Absent)
     }
@@ -323,10 +334,12 @@ impl<'a, T: Deserialize<'a> + Hole> Member<'a> for Maybe<T> {
     }
 }
 
-/// Members that must be there.
+/// Members that must be there, and what the contract's page says of each.
 macro_rules! required {
-    ($($ty:ty),* $(,)?) => { $(
+    ($($ty:ty = $kind:expr),* $(,)?) => { $(
         impl<'a> $crate::protocol::omp::wire::member::Member<'a> for $ty {
+            const KIND: $crate::protocol::spec::FieldKind = $kind;
+
             fn read<A: serde::de::MapAccess<'a>>(map: &mut A) -> Result<Option<Self>, A::Error> {
                 map.next_value().map(Some)
             }
@@ -335,11 +348,20 @@ macro_rules! required {
 }
 pub(super) use required;
 
-required! { bool, u64, Raw<'a>, Str<'a>, Lazy<'a>, Num<'a> }
+required! {
+    bool = FieldKind::Bool,
+    u64 = FieldKind::Count,
+    Raw<'a> = FieldKind::Any,
+    Str<'a> = FieldKind::Text,
+    Lazy<'a> = FieldKind::Text,
+    Num<'a> = FieldKind::Num,
+}
 
 macro_rules! required_of {
-    ($($ty:ty),*) => { $(
-        impl<'a, T: Deserialize<'a> + Hole> Member<'a> for $ty {
+    ($($ty:ty = $kind:expr),*) => { $(
+        impl<'a, T: Deserialize<'a> + Member<'a>> Member<'a> for $ty {
+            const KIND: FieldKind = $kind;
+
             fn read<A: MapAccess<'a>>(map: &mut A) -> Result<Option<Self>, A::Error> {
                 map.next_value().map(Some)
             }
@@ -347,7 +369,12 @@ macro_rules! required_of {
     )* };
 }
 
-required_of! { Vec<T>, Nullable<T>, Kept<'a, T> }
+required_of! {
+    Vec<T> = FieldKind::List(&T::KIND),
+    Nullable<T> = FieldKind::OrNull(&T::KIND),
+    Kept<'a, T> = T::KIND,
+    Box<T> = T::KIND
+}
 
 /// An object whose members are known.
 pub(super) trait Fields<'a>: Sized {
@@ -404,15 +431,29 @@ pub(super) fn unlike<E: serde::de::Error>(value: Raw<'_>, expected: &str) -> E {
 /// line around it looks after.
 macro_rules! objects {
     (without $skip:tt; $(
-        $(#[$doc:meta])*
-        $name:ident { $( $(#[$field_doc:meta])* $field:ident $json:literal : $ty:ty, )* }
+        $(#[doc = $doc:literal])*
+        $name:ident { $( $(#[doc = $field_doc:literal])* $field:ident $json:literal : $ty:ty, )* }
     )*) => { $(
-        $(#[$doc])*
+        $(#[doc = $doc])*
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct $name<'a> {
-            $( #[doc = concat!("`", $json, "`")] $(#[doc = ""] #[$field_doc])* pub $field: $ty, )*
+            $( #[doc = concat!("`", $json, "`")] $(#[doc = ""] #[doc = $field_doc])* pub $field: $ty, )*
             /// Members that the contract doesn't have.
             pub rest: $crate::protocol::omp::wire::Rest<'a>,
+        }
+
+        impl<'a> $name<'a> {
+            /// What it is.
+            #[allow(dead_code)]
+            pub(in crate::protocol::omp) const ABOUT: &'static str = concat!($($doc),*);
+            /// Its members, in the order of the wire.
+            pub(in crate::protocol::omp) const FIELDS: &'static [$crate::protocol::spec::Field] = &[$(
+                $crate::protocol::spec::Field {
+                    name: $json,
+                    kind: <$ty as $crate::protocol::omp::wire::member::Member<'a>>::KIND,
+                    about: concat!($($field_doc),*),
+                },
+            )*];
         }
 
         impl<'a> $crate::protocol::omp::wire::member::Fields<'a> for $name<'a> {
@@ -473,10 +514,15 @@ macro_rules! objects {
             }
         }
 
-        $crate::protocol::omp::wire::member::required! { $name<'a> }
+        $crate::protocol::omp::wire::member::required! {
+            $name<'a> = $crate::protocol::spec::FieldKind::Fields($name::<'a>::FIELDS)
+        }
     )* };
 }
 pub(super) use objects;
+
+/// A kind of line: tag, members, meaning.
+pub(in crate::protocol::omp) type KindRow = (&'static str, &'static [Field], &'static str);
 
 /// Makes an enum whose variants one member tells apart. A tag that nobody knows is a value.
 macro_rules! tagged {
@@ -499,6 +545,11 @@ macro_rules! tagged {
         impl<'a> $any<'a> {
             /// Every tag that is known.
             pub const TAGS: &'static [&'static str] = &[$($tag),*];
+
+            /// The kinds for the contract's page: tag, members, meaning.
+            #[allow(dead_code)]
+            pub(in crate::protocol::omp) const KINDS: &'static [$crate::protocol::omp::wire::member::KindRow] =
+                &[$( ($tag, <$body>::FIELDS, <$body>::ABOUT), )*];
 
             /// Its tag; `None` for one that isn't known.
             pub fn tag(&self) -> Option<&'static str> {
@@ -569,7 +620,7 @@ macro_rules! tagged {
             }
         }
 
-        $crate::protocol::omp::wire::member::required! { $any<'a> }
+        $crate::protocol::omp::wire::member::required! { $any<'a> = $crate::protocol::spec::FieldKind::Any }
     };
 }
 pub(super) use tagged;
@@ -632,7 +683,9 @@ macro_rules! words {
             }
         }
 
-        $crate::protocol::omp::wire::member::required! { $name<'a> }
+        $crate::protocol::omp::wire::member::required! {
+            $name<'a> = $crate::protocol::spec::FieldKind::OneOf($name::WORDS)
+        }
     )* };
 }
 pub(super) use words;

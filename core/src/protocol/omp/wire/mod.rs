@@ -35,6 +35,7 @@ pub use content::*;
 pub use data::*;
 pub use event::*;
 pub use frame::*;
+pub(in crate::protocol::omp) use member::KindRow;
 pub use member::{Any, Kept, Maybe, Nullable, Num, Rest};
 pub use message::*;
 pub use side::*;
@@ -200,13 +201,21 @@ impl<'a> HostLine<'a> {
             }
             Err(fault) => return Err(HostFault::Json(fault)),
         };
-        let id = Any(last(&object, "id"));
-        let kind = Tag::of(last(&object, "type"));
+        HostLine::of_object(&object)
+    }
+
+    /// Reads a line that was scanned.
+    ///
+    /// # Errors
+    /// [`HostFault::Fields`] when it is a command that lacks a member, or has one of another type.
+    pub fn of_object(object: &Object<'_, 'a>) -> Result<Self, HostFault<'a>> {
+        let id = Any(last(object, "id"));
+        let kind = Tag::of(last(object, "type"));
         if let Tag::Name(name) = &kind {
-            if let Some(Ok(side)) = Side::of_line(name, &object) {
+            if let Some(Ok(side)) = Side::of_line(name, object) {
                 return Ok(HostLine::Side(side));
             }
-            match Command::of_line(name, &object) {
+            match Command::of_line(name, object) {
                 Some(Ok(command)) => return Ok(HostLine::Command { id, command }),
                 Some(Err(error)) => {
                     return Err(HostFault::Fields {
@@ -368,7 +377,7 @@ mod envelope {
         }
     }
 }
-use envelope::Envelope;
+pub(in crate::protocol::omp) use envelope::Envelope;
 
 /// A request to the host's screen.
 #[derive(Clone, Debug, PartialEq, Eq)]

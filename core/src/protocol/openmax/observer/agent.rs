@@ -7,13 +7,14 @@ use super::super::rules::Key;
 use super::super::spec::{MODES, ROLES, SPEC};
 use super::super::wire::{Compacted, EventLine, Hello, ModeSet, ProtocolError, Transcript};
 use super::super::{PROTO, PROTOCOL_VERSION};
-use super::ids::{Known, hash};
 use super::ledger::{Cause, Must};
-use super::shape::{agent_fault, at_field, at_member};
+use super::shape::agent_fault;
 use super::{Last, Opening, Watcher, Wire};
 use crate::frame::Place;
 use crate::json::{DecodeError, Kind, Object};
 use crate::protocol::observer::{At, Dir, Label, Notes, ReadLine, Severity, Sides, Text};
+use crate::protocol::observer::{Known, hash};
+use crate::protocol::observer::{at_field, at_member};
 
 /// The most characters of a message in a transcript.
 const MESSAGE: usize = 4096;

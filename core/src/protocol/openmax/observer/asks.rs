@@ -6,12 +6,12 @@ use alloc::string::String;
 use super::super::rules::Key;
 use super::super::spec::{OUTCOMES, REASONS};
 use super::super::wire::{ApprovalRequest, ApprovalSettled};
-use super::ids::{Ids, Known, hash};
 use super::ledger::Ledger;
-use super::shape::at_member;
 use crate::frame::Place;
 use crate::json::Object;
+use crate::protocol::observer::at_member;
 use crate::protocol::observer::{At, Dir, Notes, Severity};
+use crate::protocol::observer::{Ids, Known, hash};
 
 /// An open approval.
 #[derive(Clone, Copy, Debug)]

@@ -7,13 +7,13 @@ use alloc::string::{String, ToString};
 use super::super::rules::Key;
 use super::super::spec::{MODES, SPEC};
 use super::super::wire::{ApprovalMode, Approve, User};
-use super::ids::Known;
 use super::ledger::{May, Must};
-use super::shape::{at_fault, at_field, at_member, is_depth, is_utf8};
 use super::{Opening, Watcher};
 use crate::frame::Place;
 use crate::json::Object;
+use crate::protocol::observer::Known;
 use crate::protocol::observer::{At, Dir, Label, Notes, ReadLine, Severity, Sides, Text};
+use crate::protocol::observer::{at_fault, at_field, at_member, is_depth, is_utf8};
 use crate::protocol::spec::LineSpec;
 
 /// How sure it is that the agent reads a line as we do.

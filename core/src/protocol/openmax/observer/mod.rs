@@ -4,7 +4,6 @@
 mod agent;
 mod asks;
 mod host;
-mod ids;
 mod ledger;
 mod shape;
 mod turn;
@@ -23,8 +22,8 @@ use crate::protocol::observer::{
 use crate::protocol::spec::{LineSpec, Spec};
 use crate::vocab::laws::Guarantee;
 
+use crate::protocol::observer::Ids;
 use asks::Asks;
-use ids::Ids;
 use ledger::{Ledger, May, Must};
 use shape::Shape;
 use turn::Turn;
@@ -114,6 +113,14 @@ impl Observed for Openmax {
     const RULES: &'static [Rule] = RULES;
     const UNSEEN: &'static [Unseen] = UNSEEN;
     const SPEC: &'static Spec = &SPEC;
+
+    fn whose(line: &ReadLine<'_, '_>) -> Option<Dir> {
+        if line.get("cmd").is_some() {
+            Some(Dir::Host)
+        } else {
+            line.get("type").map(|_| Dir::Agent)
+        }
+    }
 }
 
 impl Watch for Watcher {

@@ -3,22 +3,11 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::ops::Range;
 
 use super::super::rules::Key;
-use crate::json::{DecodeError, JsonFault, JsonFaultKind, Object, Raw};
-use crate::protocol::observer::{At, Notes, Severity, push_pointer};
+use crate::json::{JsonFault, JsonFaultKind, Object};
+use crate::protocol::observer::{At, Notes, Severity, at_fault, span};
 use crate::protocol::spec::LineSpec;
-
-/// Whether the fault is one of nesting, which no document limits.
-pub(super) fn is_depth(fault: &JsonFault) -> bool {
-    matches!(fault.kind, JsonFaultKind::TooDeep { .. })
-}
-
-/// Whether the fault is one of encoding.
-pub(super) fn is_utf8(fault: &JsonFault) -> bool {
-    matches!(fault.kind, JsonFaultKind::NotUtf8 { .. })
-}
 
 /// A finding about the text of an agent's line. `most`: how bad it can be.
 pub(super) fn agent_fault(fault: &JsonFault, most: Severity, notes: &mut Notes) {
@@ -39,52 +28,6 @@ pub(super) fn agent_fault(fault: &JsonFault, most: Severity, notes: &mut Notes) 
         at_fault(fault).at_most(severity.min(most)),
         fault.to_string(),
     );
-}
-
-/// Where a fault of the text is.
-pub(super) fn at_fault(fault: &JsonFault) -> At {
-    At {
-        span: fault.at..fault.at,
-        pointer: pointer(&fault.path),
-        ..At::line()
-    }
-}
-
-/// Where a field doesn't fit.
-pub(super) fn at_field(error: &DecodeError) -> At {
-    At {
-        span: error.at()..error.at(),
-        pointer: pointer(error.path()),
-        ..At::line()
-    }
-}
-
-/// A member of the line.
-pub(super) fn at_member(object: &Object<'_, '_>, name: &str) -> At {
-    match object.get(name) {
-        Some(value) => At::member(name, span(object.line(), value)),
-        None => At::line(),
-    }
-}
-
-/// Where a value stands in its line.
-fn span(line: &str, value: Raw<'_>) -> Range<usize> {
-    let text = value.as_str();
-    let start = (text.as_ptr() as usize).saturating_sub(line.as_ptr() as usize);
-    let end = start + text.len();
-    if end <= line.len() { start..end } else { 0..0 }
-}
-
-/// A path such as `messages[3].role` as a JSON pointer.
-fn pointer(path: &str) -> String {
-    let mut pointer = String::new();
-    for step in path.split(['.', '[']) {
-        let step = step.strip_suffix(']').unwrap_or(step);
-        if !step.is_empty() {
-            push_pointer(&mut pointer, step);
-        }
-    }
-    pointer
 }
 
 /// What a line's members are beside those that it needs.

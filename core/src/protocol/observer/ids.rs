@@ -6,7 +6,7 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 const MOST: usize = 65_536;
 
 /// A hash of an id. Two ids of one hash would be taken for the same: one chance in 2^32 among as many as are kept.
-pub(super) fn hash(id: &str) -> u64 {
+pub(in crate::protocol) fn hash(id: &str) -> u64 {
     let mut state = 0xcbf2_9ce4_8422_2325_u64;
     for byte in id.bytes() {
         state = (state ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -17,7 +17,7 @@ pub(super) fn hash(id: &str) -> u64 {
 
 /// What is known of an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Known {
+pub(in crate::protocol) enum Known {
     Open,
     Closed,
     /// Never seen.
@@ -28,7 +28,7 @@ pub(super) enum Known {
 
 /// Ids with what belongs to each open one.
 #[derive(Debug)]
-pub(super) struct Ids<T> {
+pub(in crate::protocol) struct Ids<T> {
     open: BTreeMap<u64, T>,
     closed: BTreeSet<u64>,
     order: VecDeque<u64>,
@@ -48,7 +48,7 @@ impl<T> Default for Ids<T> {
 }
 
 impl<T> Ids<T> {
-    pub(super) fn known(&self, id: u64) -> Known {
+    pub(in crate::protocol) fn known(&self, id: u64) -> Known {
         if self.open.contains_key(&id) {
             Known::Open
         } else if self.closed.contains(&id) {
@@ -60,7 +60,7 @@ impl<T> Ids<T> {
         }
     }
 
-    pub(super) fn open(&mut self, id: u64, value: T) {
+    pub(in crate::protocol) fn open(&mut self, id: u64, value: T) {
         if self.open.len() >= MOST {
             self.unsure = true;
         } else {
@@ -68,12 +68,12 @@ impl<T> Ids<T> {
         }
     }
 
-    pub(super) fn get_mut(&mut self, id: u64) -> Option<&mut T> {
+    pub(in crate::protocol) fn get_mut(&mut self, id: u64) -> Option<&mut T> {
         self.open.get_mut(&id)
     }
 
     /// Closes an id, open or not.
-    pub(super) fn close(&mut self, id: u64) -> Option<T> {
+    pub(in crate::protocol) fn close(&mut self, id: u64) -> Option<T> {
         let value = self.open.remove(&id);
         if self.closed.insert(id) {
             self.order.push_back(id);
@@ -88,7 +88,7 @@ impl<T> Ids<T> {
     }
 
     /// Closes what is open; gives their number and the first one's value.
-    pub(super) fn close_all(&mut self) -> (usize, Option<T>) {
+    pub(in crate::protocol) fn close_all(&mut self) -> (usize, Option<T>) {
         let mut first = None;
         let mut count = 0;
         while let Some((&id, _)) = self.open.first_key_value() {
@@ -99,12 +99,12 @@ impl<T> Ids<T> {
         (count, first)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+    pub(in crate::protocol) fn iter(&self) -> impl Iterator<Item = &T> {
         self.open.values()
     }
 
     /// A line with an id couldn't be read.
-    pub(super) fn blur(&mut self) {
+    pub(in crate::protocol) fn blur(&mut self) {
         self.unsure = true;
     }
 }

@@ -1,0 +1,481 @@
+//! Lines of the agent, and frames that its chunks make.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use super::super::rules::Key;
+use super::super::wire::{
+    AgentLine, Event, Frame, Message, PromptResult, PromptStatus, Ready, role_of,
+};
+use super::super::{Generation, MAX_FRAME, codec};
+use super::Watcher;
+use super::ledger::key;
+use crate::frame::Place;
+use crate::json::{self, JsonFault, JsonFaultKind, Object, Raw};
+use crate::protocol::WireFault;
+use crate::protocol::observer::{
+    At, Dir, Label, Notes, ReadLine, Severity, Sides, Text, at_fault, at_field, at_member,
+};
+
+/// A finding about the text of an agent's line. `most`: how bad it can be.
+pub(super) fn fault_of(fault: &JsonFault, most: Severity, notes: &mut Notes) {
+    let (key, severity) = match &fault.kind {
+        JsonFaultKind::Duplicate { .. } if fault.path.contains(['.', '[']) => {
+            (Key::Duplicate, Severity::Warning)
+        }
+        JsonFaultKind::Duplicate { .. } => (Key::Duplicate, Severity::Error),
+        JsonFaultKind::LoneSurrogate | JsonFaultKind::TooDeep { .. } => {
+            (Key::NotALine, Severity::Info)
+        }
+        JsonFaultKind::NotUtf8 { .. }
+        | JsonFaultKind::Blank
+        | JsonFaultKind::Syntax { .. }
+        | JsonFaultKind::NotAnObject => (Key::NotALine, Severity::Error),
+    };
+    let at = at_fault(fault).at_most(severity.min(most));
+    notes.add(key.rule(), at, fault.to_string());
+}
+
+impl Watcher {
+    pub(super) fn agent(
+        &mut self,
+        sides: Sides,
+        line: &ReadLine<'_, '_>,
+        notes: &mut Notes,
+    ) -> Label {
+        let most = if line.is_cut {
+            Severity::Warning
+        } else {
+            Severity::Error
+        };
+        if line.bytes >= MAX_FRAME as u64 {
+            let message = format!(
+                "the line has {} bytes and its newline; {MAX_FRAME} are the limit",
+                line.bytes
+            );
+            notes.add(Key::TooLong.rule(), At::line(), message);
+        }
+        match &line.text {
+            Text::Whole(object) => self.object(sides, line.place, object, true, notes),
+            Text::Despite(object, fault) => {
+                fault_of(fault, most, notes);
+                self.object(sides, line.place, object, true, notes)
+            }
+            Text::Not(fault) => {
+                fault_of(fault, most, notes);
+                self.blur();
+                Label::NONE
+            }
+            Text::Gone { .. } => {
+                self.blur();
+                Label::NONE
+            }
+        }
+    }
+
+    /// `on_a_line`: it isn't a frame that chunks made.
+    fn object(
+        &mut self,
+        sides: Sides,
+        place: Place,
+        object: &Object<'_, '_>,
+        on_a_line: bool,
+        notes: &mut Notes,
+    ) -> Label {
+        let kind = object.string("type");
+        self.opened(kind.as_deref(), notes);
+        let read = AgentLine::of_object(object);
+        if on_a_line
+            && kind.as_deref() != Some("rpc_chunk")
+            && let Err(fault) = self.chunks.other_line()
+        {
+            notes.add(Key::Chunks.rule(), At::line(), String::from(fault.text()));
+        }
+        match read {
+            Ok(AgentLine::Frame(Frame::Chunk(chunk))) if on_a_line => {
+                let whole = self.chunks.chunk(&chunk);
+                self.chunk(whole, sides, place, notes);
+                Label {
+                    class: "frame",
+                    name: "rpc_chunk",
+                }
+            }
+            Ok(line) => self.line_of(&line, sides, place, object, notes),
+            Err(WireFault::NoTag(_) | WireFault::TagKind { .. } | WireFault::Json(_)) => {
+                let message = match object.get("type") {
+                    Some(_) => "type isn't a string",
+                    None => "there is no type",
+                };
+                notes.add(
+                    Key::NoType.rule(),
+                    at_member(object, "type"),
+                    String::from(message),
+                );
+                self.blur();
+                Label::NONE
+            }
+            Err(WireFault::Fields(error)) => {
+                notes.add(Key::Fields.rule(), at_field(&error), error.to_string());
+                self.blur();
+                Label::NONE
+            }
+        }
+    }
+
+    fn chunk(
+        &mut self,
+        whole: Result<Option<alloc::vec::Vec<u8>>, codec::ChunkFault>,
+        sides: Sides,
+        place: Place,
+        notes: &mut Notes,
+    ) {
+        let bytes = match whole {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return,
+            Err(fault) => {
+                let key = if fault == codec::ChunkFault::NotNegotiated {
+                    Key::ChunkEarly
+                } else {
+                    Key::Chunks
+                };
+                notes.add(key.rule(), At::line(), String::from(fault.text()));
+                // What it would have been nobody knows.
+                return self.blur();
+            }
+        };
+        let mut members = core::mem::take(&mut self.members);
+        // Findings point at the chunk that makes the frame whole: the frame's own places are in no line.
+        let mut inner = Notes::default();
+        match json::scan(&bytes, &super::super::wire::AGENT_RULES, &mut members) {
+            Ok(object) => {
+                self.object(sides, place, &object, false, &mut inner);
+            }
+            Err(fault) => {
+                fault_of(&fault, Severity::Error, &mut inner);
+                self.blur();
+            }
+        }
+        notes.adopt(inner);
+        self.members = members;
+    }
+
+    /// The first line.
+    fn opened(&mut self, kind: Option<&str>, notes: &mut Notes) {
+        if !self.opened && kind != Some("ready") {
+            notes.add(
+                Key::FirstIsReady.rule(),
+                At::line(),
+                String::from("the agent's first line isn't ready"),
+            );
+            self.ready = true;
+        } else if self.opened && self.ready && kind == Some("ready") {
+            notes.add(
+                Key::ReadyOnce.rule(),
+                At::line(),
+                String::from("ready comes again"),
+            );
+        }
+        self.opened = true;
+        self.ready |= kind == Some("ready");
+    }
+
+    fn line_of(
+        &mut self,
+        line: &AgentLine<'_>,
+        sides: Sides,
+        place: Place,
+        object: &Object<'_, '_>,
+        notes: &mut Notes,
+    ) -> Label {
+        match line {
+            AgentLine::Event(event) => {
+                self.event(event, place, object, notes);
+                // News can come before the host has said anything.
+                let class = if of_a_run(event) { "event" } else { "news" };
+                Label {
+                    class,
+                    name: event.tag().unwrap_or_default(),
+                }
+            }
+            AgentLine::Response(response) => {
+                self.response(response, sides, object, notes);
+                Label {
+                    class: "",
+                    name: "response",
+                }
+            }
+            AgentLine::Ui(request) => {
+                self.asks.screen(request, place, object, notes);
+                Label {
+                    class: "request",
+                    name: request.method.tag().unwrap_or_default(),
+                }
+            }
+            AgentLine::Frame(frame) => {
+                self.frame(frame, sides, place, object, notes);
+                Label {
+                    class: "frame",
+                    name: frame.tag().unwrap_or_default(),
+                }
+            }
+            AgentLine::Unknown { kind, .. } => {
+                let (member, what) = if *kind == "extension_ui_request" {
+                    (
+                        "method",
+                        "the contract has no request of this method, or it has no id",
+                    )
+                } else {
+                    ("type", "the contract has no line of this type")
+                };
+                notes.add(
+                    Key::UnknownType.rule(),
+                    at_member(object, member),
+                    String::from(what),
+                );
+                Label::NONE
+            }
+        }
+    }
+
+    fn frame(
+        &mut self,
+        frame: &Frame<'_>,
+        sides: Sides,
+        place: Place,
+        object: &Object<'_, '_>,
+        notes: &mut Notes,
+    ) {
+        match frame {
+            Frame::Ready(ready) => Self::numbers(ready, notes),
+            Frame::PromptResult(result) => self.prompt_result(result, sides, object, notes),
+            Frame::SessionSettled(_) => {
+                if sides == Sides::Both
+                    && let Some(left) = self.ledger.left()
+                    && !self.ledger.is_unsure()
+                {
+                    let at = At::line().with(Dir::Host, Some(left.place), "the prompt");
+                    notes.add(
+                        Key::ResultMissing.rule(),
+                        at,
+                        String::from("an accepted prompt has no prompt_result"),
+                    );
+                }
+            }
+            Frame::HostToolCall(call) => {
+                self.asks
+                    .call(&call.id, &call.tool_name, place, object, notes)
+            }
+            Frame::HostToolCancel(cancel) => {
+                self.asks.call_cancelled(&cancel.target_id, object, notes)
+            }
+            Frame::HostUriRequest(request) => self.asks.uri(
+                (&request.id, &request.url),
+                &request.operation,
+                request.content.is_some(),
+                place,
+                object,
+                notes,
+            ),
+            Frame::HostUriCancel(cancel) => {
+                self.asks.uri_cancelled(&cancel.target_id, object, notes)
+            }
+            Frame::SubagentLifecycle(_) | Frame::SubagentProgress(_) => {
+                self.asks.subagent(1, notes)
+            }
+            Frame::SubagentEvent(_) => self.asks.subagent(2, notes),
+            Frame::LivePhase(phase) => self.asks.talk(&*phase.phase == "connecting", false, notes),
+            Frame::LiveLevels(_) | Frame::LiveTranscript(_) => self.asks.talk(false, false, notes),
+            Frame::LiveEnd(_) => self.asks.talk(false, true, notes),
+            Frame::AvailableCommandsUpdate(_)
+            | Frame::CommandOutput(_)
+            | Frame::SessionInfoUpdate(_)
+            | Frame::ConfigUpdate(_)
+            | Frame::ExtensionError(_)
+            | Frame::FrameError(_)
+            | Frame::Chunk(_)
+            | Frame::BtwDelta(_)
+            | Frame::BtwRecord(_)
+            | Frame::Unknown(_) => {}
+        }
+    }
+
+    fn numbers(ready: &Ready<'_>, notes: &mut Notes) {
+        let right = codec::offers_chunks(ready)
+            && ready.protocol_version == Some(1)
+            && ready.supported_protocol_versions.as_deref() == Some(&[1, 2]);
+        if !right {
+            notes.add(
+                Key::ReadyNumbers.rule(),
+                At::line(),
+                String::from("versions and limits aren't the contract's"),
+            );
+        }
+    }
+
+    fn prompt_result(
+        &mut self,
+        result: &PromptResult<'_>,
+        sides: Sides,
+        object: &Object<'_, '_>,
+        notes: &mut Notes,
+    ) {
+        let g1 = result.status.is_none() && !result.agent_invoked;
+        let is_error = matches!(result.status, Some(PromptStatus::Error));
+        let newer = matches!(result.status, Some(PromptStatus::Other(_)));
+        let message = if newer {
+            Some((Severity::Info, "the contract has no such status"))
+        } else if g1 {
+            (self.generation > Generation::G1).then_some((
+                Severity::Info,
+                "status and sessionSettled are missing, as in older programs",
+            ))
+        } else if result.status.is_none() || result.session_settled.is_none() {
+            Some((Severity::Error, "status or sessionSettled is missing"))
+        } else if is_error != result.error.is_some() {
+            Some((
+                Severity::Error,
+                "error is there if, and only if, the status is error",
+            ))
+        } else {
+            None
+        };
+        if let Some((severity, message)) = message {
+            let at = at_member(object, "status").at_most(severity);
+            notes.add(Key::ResultShape.rule(), at, String::from(message));
+        }
+        let id = key(result.id);
+        if sides != Sides::Both || self.ledger.end(id) || self.ledger.is_unsure() {
+            return;
+        }
+        let (key, message) = if self.ledger.has(id) {
+            (Key::ResultEarly, "the prompt hasn't been answered yet")
+        } else {
+            (
+                Key::ResultUncaused,
+                "no accepted prompt of this id waits for its end",
+            )
+        };
+        notes.add(key.rule(), at_member(object, "id"), String::from(message));
+    }
+
+    fn event(
+        &mut self,
+        event: &Event<'_>,
+        place: Place,
+        object: &Object<'_, '_>,
+        notes: &mut Notes,
+    ) {
+        match event {
+            Event::AgentStart(_) => self.run.start(place),
+            Event::AgentEnd(end) => {
+                self.older(1, end.yielded.is_none(), "yielded is missing", notes);
+                for message in &end.messages {
+                    Self::message_in(*message, notes);
+                }
+                self.run.end(notes);
+            }
+            Event::TurnStart(_) => self.run.step_start(place, notes),
+            Event::TurnEnd(end) => {
+                Self::message_in(end.message, notes);
+                self.run.step_end(notes);
+            }
+            Event::MessageStart(start) => {
+                self.older(0, start.message_id.is_none(), "messageId is missing", notes);
+                Self::message_in(start.message, notes);
+                let id = start.message_id.as_deref();
+                self.run
+                    .message_start(is_reply(start.message), id, place, object, notes);
+            }
+            Event::MessageUpdate(update) => {
+                self.run
+                    .message_update(update.message_id.as_deref(), object, notes);
+            }
+            Event::MessageEnd(end) => {
+                Self::message_in(end.message, notes);
+                let id = end.message_id.as_deref();
+                self.run
+                    .message_end(is_reply(end.message), id, object, notes);
+            }
+            Event::ToolExecutionStart(start) => {
+                self.run
+                    .tool_start(&start.tool_call_id, place, object, notes);
+            }
+            Event::ToolExecutionUpdate(update) => {
+                self.run.tool(&update.tool_call_id, false, object, notes)
+            }
+            Event::ToolExecutionEnd(end) => self.run.tool(&end.tool_call_id, true, object, notes),
+            Event::ToolStreamUpdate(_)
+            | Event::AutoCompactionStart(_)
+            | Event::AutoCompactionEnd(_)
+            | Event::AutoRetryStart(_)
+            | Event::AutoRetryEnd(_)
+            | Event::RetryFallbackApplied(_)
+            | Event::RetryFallbackSucceeded(_)
+            | Event::ModelChanged(_)
+            | Event::ConfigWarningsChanged(_)
+            | Event::AdvisorCostChanged(_)
+            | Event::AdvisorYielded(_)
+            | Event::TodoAutoClear(_)
+            | Event::ThinkingLevelChanged(_)
+            | Event::TtsrTriggered(_)
+            | Event::TodoReminder(_)
+            | Event::IrcMessage(_)
+            | Event::Notice(_)
+            | Event::GoalUpdated(_)
+            | Event::QueueUpdate(_)
+            | Event::CacheWarmingStart(_)
+            | Event::CacheWarmingEnd(_)
+            | Event::PersonaChanged(_)
+            | Event::Unknown(_) => {}
+        }
+    }
+
+    /// A member that an older generation doesn't have.
+    fn older(&mut self, slot: usize, missing: bool, message: &str, notes: &mut Notes) {
+        if missing
+            && self.generation > Generation::G1
+            && let Some(told @ false) = self.told.get_mut(slot)
+        {
+            *told = true;
+            notes.add(Key::Older.rule(), At::line(), String::from(message));
+        }
+    }
+
+    /// A message within a line.
+    fn message_in(message: Raw<'_>, notes: &mut Notes) {
+        if let Err(error) = Message::decode(message) {
+            let role = role_of(message).unwrap_or_default();
+            let role = role
+                .get(..role.floor_char_boundary(40))
+                .unwrap_or_default()
+                .to_string();
+            notes.add(
+                Key::Message.rule(),
+                At::line(),
+                format!("a message of the role {role:?}: {error}"),
+            );
+        }
+    }
+}
+
+/// Whether only a run has such an event.
+fn of_a_run(event: &Event<'_>) -> bool {
+    matches!(
+        event,
+        Event::AgentStart(_)
+            | Event::AgentEnd(_)
+            | Event::TurnStart(_)
+            | Event::TurnEnd(_)
+            | Event::MessageStart(_)
+            | Event::MessageUpdate(_)
+            | Event::MessageEnd(_)
+            | Event::ToolExecutionStart(_)
+            | Event::ToolExecutionUpdate(_)
+            | Event::ToolStreamUpdate(_)
+            | Event::ToolExecutionEnd(_)
+    )
+}
+
+fn is_reply(message: Raw<'_>) -> bool {
+    role_of(message).as_deref() == Some("assistant")
+}

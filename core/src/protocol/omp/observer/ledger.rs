@@ -1,0 +1,261 @@
+//! Which commands wait for a response, and which prompts for their end.
+//!
+//! A response is matched by its id and its command's name, so two open commands of one id are told apart where they
+//! can be. Memory is bounded: beyond the limit commands are forgotten, and then nothing is said of responses that
+//! nobody asked for.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use crate::frame::Place;
+use crate::protocol::observer::hash;
+use crate::protocol::omp::wire::{Any, Command, Tag};
+
+/// The most commands and prompts that are remembered as open.
+const MOST: usize = 65_536;
+
+/// The id of a command: all ids that aren't strings are alike, because they may be spelled in another way.
+pub(super) fn key(id: Any<'_>) -> u64 {
+    match (id.get(), id.string()) {
+        (None, _) => 0,
+        (Some(_), Some(text)) => hash(&text) | 2,
+        (Some(_), None) => 1,
+    }
+}
+
+/// The name of a command.
+pub(super) fn name_key(tag: &Tag<'_>) -> u64 {
+    match tag {
+        Tag::Absent => 0,
+        Tag::Name(_) | Tag::Other(_) => hash(tag.shown()),
+    }
+}
+
+/// How a command is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// After all that came before it.
+    Serial,
+    /// Whenever it is done.
+    Free,
+}
+
+/// How this command is served.
+pub(super) fn order(command: &Command<'_>) -> Order {
+    let free = matches!(
+        command,
+        Command::Bash(_)
+            | Command::LiveStart(_)
+            | Command::LiveStop(_)
+            | Command::PredictWord(_)
+            | Command::Prompt(_)
+            | Command::SteerSubagent(_)
+            | Command::Abort(_)
+            | Command::AbortAndPrompt(_)
+            | Command::AbortAndRestoreQueue(_)
+            | Command::AbortBash(_)
+            | Command::AbortRetry(_)
+    );
+    if free { Order::Free } else { Order::Serial }
+}
+
+/// What a command asked for, where its response is compared with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Nothing that matters.
+    Other,
+    /// A prompt, which owes an end once it is accepted.
+    Prompt,
+    /// Version 2, or another one.
+    Version(bool),
+    /// A page of this many messages; `None`: a limit that there can't be.
+    Page(Option<u64>),
+}
+
+/// A command that waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    pub(super) place: Place,
+    pub(super) name: u64,
+    pub(super) asked: Asked,
+    /// It may be answered in another way than the contract says, or not at all.
+    excused: bool,
+    order: Order,
+    number: u64,
+}
+
+/// A prompt that was accepted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Accepted {
+    pub(super) place: Place,
+    /// A second response said that it failed.
+    failed: bool,
+}
+
+/// What a response turned out to answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Answer {
+    /// This command. `early`: one that had to be answered first still waits.
+    Command { waiting: Waiting, early: bool },
+    /// A command of its id, but of another name.
+    Other(Waiting),
+    /// A prompt that was accepted: it failed after that.
+    Late,
+    /// Nothing.
+    None,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    waiting: BTreeMap<u64, Vec<Waiting>>,
+    count: usize,
+    serial: BTreeSet<u64>,
+    next: u64,
+    accepted: BTreeMap<u64, Vec<Accepted>>,
+    accepted_count: usize,
+    /// Some commands were forgotten, or stood in lines that nobody could read.
+    unsure: bool,
+}
+
+impl Ledger {
+    /// Something may have been asked that isn't known here.
+    pub(super) fn blur(&mut self) {
+        self.unsure = true;
+    }
+
+    pub(super) fn is_unsure(&self) -> bool {
+        self.unsure
+    }
+
+    /// Whether a command of this id waits.
+    pub(super) fn has(&self, id: u64) -> bool {
+        self.waiting.get(&id).is_some_and(|list| !list.is_empty())
+    }
+
+    pub(super) fn ask(
+        &mut self,
+        id: u64,
+        name: u64,
+        asked: Asked,
+        order: Order,
+        place: Place,
+        excused: bool,
+    ) {
+        if self.count >= MOST {
+            self.unsure = true;
+            return;
+        }
+        self.count += 1;
+        self.next += 1;
+        if order == Order::Serial && !excused {
+            self.serial.insert(self.next);
+        }
+        self.waiting.entry(id).or_default().push(Waiting {
+            place,
+            name,
+            asked,
+            excused,
+            order,
+            number: self.next,
+        });
+    }
+
+    fn take(&mut self, id: u64, index: usize) -> Option<Waiting> {
+        let list = self.waiting.get_mut(&id)?;
+        let found = (index < list.len()).then(|| list.remove(index));
+        if list.is_empty() {
+            self.waiting.remove(&id);
+        }
+        let found = found?;
+        self.count -= 1;
+        self.serial.remove(&found.number);
+        Some(found)
+    }
+
+    /// A response.
+    pub(super) fn answer(&mut self, id: u64, name: u64, success: bool) -> Answer {
+        let list = self.waiting.get(&id).map(Vec::as_slice).unwrap_or_default();
+        if let Some(index) = list.iter().position(|waiting| waiting.name == name)
+            && let Some(waiting) = self.take(id, index)
+        {
+            let first = self.serial.first();
+            let early = waiting.order == Order::Serial
+                && !waiting.excused
+                && first.is_some_and(|&first| first < waiting.number);
+            return Answer::Command { waiting, early };
+        }
+        if !success
+            && let Some(list) = self.accepted.get_mut(&id)
+            && let Some(prompt) = list.iter_mut().find(|prompt| !prompt.failed)
+        {
+            prompt.failed = true;
+            return Answer::Late;
+        }
+        match self.take(id, 0) {
+            Some(waiting) => Answer::Other(waiting),
+            None => Answer::None,
+        }
+    }
+
+    /// A command of that name that waits under any id: older programs leave the id out where they don't know the
+    /// command.
+    pub(super) fn answer_unknown(&mut self, name: u64) -> bool {
+        let found = self.waiting.iter().find_map(|(id, list)| {
+            let index = list.iter().position(|waiting| waiting.name == name)?;
+            Some((*id, index))
+        });
+        found.and_then(|(id, index)| self.take(id, index)).is_some()
+    }
+
+    /// A prompt was accepted.
+    pub(super) fn accept(&mut self, id: u64, place: Place) {
+        if self.accepted_count >= MOST {
+            self.unsure = true;
+            return;
+        }
+        self.accepted_count += 1;
+        self.accepted.entry(id).or_default().push(Accepted {
+            place,
+            failed: false,
+        });
+    }
+
+    /// A prompt has ended. False: none of this id was accepted.
+    pub(super) fn end(&mut self, id: u64) -> bool {
+        let Some(list) = self.accepted.get_mut(&id) else {
+            return false;
+        };
+        if list.is_empty() {
+            return false;
+        }
+        list.remove(0);
+        if list.is_empty() {
+            self.accepted.remove(&id);
+        }
+        self.accepted_count -= 1;
+        true
+    }
+
+    /// The prompts that were accepted and haven't ended; they are forgotten.
+    pub(super) fn left(&mut self) -> Option<Accepted> {
+        let left = self
+            .accepted
+            .values()
+            .flatten()
+            .find(|prompt| !prompt.failed)
+            .copied();
+        self.accepted.clear();
+        self.accepted_count = 0;
+        left
+    }
+
+    /// The first command that got no response.
+    pub(super) fn unanswered(&self) -> Option<Waiting> {
+        let waiting = self
+            .waiting
+            .values()
+            .flatten()
+            .filter(|waiting| !waiting.excused);
+        waiting.min_by_key(|waiting| waiting.number).copied()
+    }
+}

@@ -1,0 +1,205 @@
+//! The observer of omp. It shares the types of the lines with the Server, and none of its logic: what it knows of the
+//! order of lines is written down here once more, from the contract.
+
+mod agent;
+mod asks;
+mod host;
+mod ledger;
+mod responses;
+mod run;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::codec::ChunkReader;
+use super::guarantees::GUARANTEES;
+use super::rules::{Key, RULES, UNSEEN};
+use super::spec::SPEC;
+use super::wire::{Command, Side};
+use super::{Generation, Omp};
+use crate::json::Members;
+use crate::protocol::observer::{
+    At, Dir, Label, Notes, Observed, ReadLine, Rule, Severity, Sides, Text, Unseen, Watch,
+};
+use crate::protocol::spec::Spec;
+use crate::vocab::laws::Guarantee;
+
+use asks::Asks;
+use ledger::Ledger;
+use run::Run;
+
+/// The settings of an observer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ObserverConfig {
+    /// Which generation is expected. What differs in an older one is info, whatever is expected; with the older one
+    /// named it isn't said at all.
+    pub generation: Generation,
+}
+
+/// The state of an observer.
+#[derive(Debug)]
+pub struct Watcher {
+    generation: Generation,
+    /// The agent has said `ready`, or something else.
+    opened: bool,
+    ready: bool,
+    chunks: ChunkReader,
+    /// Of frames that chunks made.
+    members: Members,
+    ledger: Ledger,
+    run: Run,
+    asks: Asks,
+    /// Differences between generations that were told.
+    told: [bool; 2],
+    host_ended: bool,
+    exit: Option<i64>,
+}
+
+impl Observed for Omp {
+    type Watch = Watcher;
+    const GUARANTEES: &'static [Guarantee] = GUARANTEES;
+    const RULES: &'static [Rule] = RULES;
+    const UNSEEN: &'static [Unseen] = UNSEEN;
+    const SPEC: &'static Spec = &SPEC;
+
+    /// Both directions have a `type`; the two have no word in common.
+    fn whose(line: &ReadLine<'_, '_>) -> Option<Dir> {
+        let kind = line.get("type")?.string()?;
+        if Command::TAGS.contains(&&*kind) || Side::TAGS.contains(&&*kind) {
+            return Some(Dir::Host);
+        }
+        let known = SPEC
+            .lines
+            .iter()
+            .any(|line| line.dir == Dir::Agent && line.tag == "type" && line.name == kind);
+        (known || kind == "extension_ui_request").then_some(Dir::Agent)
+    }
+}
+
+impl Watch for Watcher {
+    type Config = ObserverConfig;
+
+    fn new(config: ObserverConfig) -> Self {
+        Watcher {
+            generation: config.generation,
+            opened: false,
+            ready: false,
+            chunks: ChunkReader::new(),
+            members: Members::new(),
+            ledger: Ledger::default(),
+            run: Run::default(),
+            asks: Asks::default(),
+            told: [false; 2],
+            host_ended: false,
+            exit: None,
+        }
+    }
+
+    fn line(
+        &mut self,
+        sides: Sides,
+        dir: Option<Dir>,
+        line: &ReadLine<'_, '_>,
+        notes: &mut Notes,
+    ) -> Label {
+        match dir {
+            Some(Dir::Host) => self.host(sides, line, notes),
+            Some(Dir::Agent) => self.agent(sides, line, notes),
+            None => {
+                if let Text::Not(fault) | Text::Despite(_, fault) = &line.text {
+                    agent::fault_of(fault, Severity::Warning, notes);
+                }
+                self.blur();
+                Label::NONE
+            }
+        }
+    }
+
+    fn end(&mut self, _sides: Sides, dir: Dir, _notes: &mut Notes) {
+        if dir == Dir::Host {
+            self.host_ended = true;
+        }
+    }
+
+    fn exit(&mut self, _sides: Sides, code: i64, _notes: &mut Notes) {
+        self.exit = Some(code);
+    }
+
+    fn finish(&mut self, sides: Sides, notes: &mut Notes) {
+        if !self.opened || !sides.has(Dir::Agent) {
+            return;
+        }
+        let severity = match self.exit {
+            None => Severity::Warning,
+            Some(0) => Severity::Error,
+            // Nobody promised anything.
+            Some(_) => return self.exit_code(notes),
+        };
+        if self.chunks.is_open() {
+            notes.add(
+                Key::Chunks.rule(),
+                At::line().at_most(severity),
+                String::from("the stream ends within a frame"),
+            );
+        }
+        if sides == Sides::Both
+            && !self.ledger.is_unsure()
+            && let Some(waiting) = self.ledger.unanswered()
+        {
+            notes.add_for(
+                Key::Unanswered.rule(),
+                Dir::Host,
+                Some(waiting.place),
+                At::line().at_most(severity),
+                String::from("no response answers this command before the agent's lines end"),
+            );
+        }
+        self.exit_code(notes);
+    }
+
+    fn skipped(&self, rule: &Rule) -> Option<&'static str> {
+        let of_a_run = [
+            Key::OutsideRun,
+            Key::Steps,
+            Key::Messages,
+            Key::Tools,
+            Key::AbortEarly,
+        ];
+        if self.run.is_filtered() && of_a_run.iter().any(|key| key.rule().id == rule.id) {
+            Some("a filter hid events for a while")
+        } else if rule.id == Key::ExitCode.rule().id && !self.host_ended {
+            Some("the host's input wasn't seen to end")
+        } else {
+            None
+        }
+    }
+}
+
+impl Watcher {
+    /// A line couldn't be read: it may have been any.
+    fn blur(&mut self) {
+        self.opened = true;
+        self.ready = true;
+        self.ledger.blur();
+        self.run.blur();
+        self.asks.blur();
+    }
+
+    fn exit_code(&self, notes: &mut Notes) {
+        let Some(code) = self.exit else { return };
+        if self.host_ended && !matches!(code, 0 | 1 | 130 | 143) && code >= 0 {
+            notes.add(
+                Key::ExitCode.rule(),
+                At::line(),
+                alloc::format!("exit code {code} after the end of input"),
+            );
+        }
+    }
+}
+
+/// A list of names that a response told.
+#[derive(Debug, Default)]
+struct Names {
+    /// As hashes; `None`: nobody has told.
+    known: Option<Vec<u64>>,
+}
