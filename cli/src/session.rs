@@ -159,6 +159,7 @@ fn session<P: Served>(
         product: concat!("turnwire/", env!("CARGO_PKG_VERSION")).into(),
         continued: begun.continued,
         history: begun.history.clone(),
+        summarised: Vec::new(),
         model: ModelRef {
             provider: Some(provider.into()),
             model: name,

@@ -3,12 +3,11 @@
 //! One TOML file in the user's state folder, replaced as a whole: written beside it, flushed to the disk, then
 //! renamed, under a lock that all processes of the user take.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use turnwire_io::disk;
 
 use crate::say::Stop;
 use crate::settings::file;
@@ -163,8 +162,8 @@ impl Trust {
         let failed =
             |error: std::io::Error| Stop::Failed(format!("{}: {error}", self.path.display()));
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        create_private(folder).map_err(failed)?;
-        let _lock = lock(&self.path.with_extension("lock")).map_err(failed)?;
+        disk::create_folder(folder).map_err(failed)?;
+        let _lock = disk::lock(&self.path.with_extension("lock"), LOCK_LIMIT).map_err(failed)?;
         let mut list = self.read()?;
         edit(&mut list)?;
         let text = toml::to_string(&list)
@@ -175,7 +174,7 @@ impl Trust {
                 self.path.display()
             )));
         }
-        replace(&self.path, folder, text.as_bytes()).map_err(failed)
+        disk::replace(&self.path, folder, text.as_bytes()).map_err(failed)
     }
 }
 
@@ -188,52 +187,10 @@ fn as_text(root: &Path) -> Result<&str, Stop> {
     })
 }
 
-/// A folder for the user alone, if there is none yet.
-fn create_private(folder: &Path) -> std::io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
-/// Waits for the lock, which its file gives back when it is dropped, or its process ends.
-fn lock(path: &Path) -> std::io::Result<File> {
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path)?;
-    let begun = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::Error(error)) => return Err(error),
-            Err(TryLockError::WouldBlock) if begun.elapsed() > LOCK_LIMIT => {
-                return Err(std::io::Error::new(
-                    std::io::ErrorKind::TimedOut,
-                    "another process holds its lock",
-                ));
-            }
-            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(20)),
-        }
-    }
-}
-
-/// Replaces a file in one step: a reader, or a crash, sees the old text or the new one, whole.
-fn replace(path: &Path, folder: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    // The name is durable only once the folder is. Windows can't flush a folder, and needs no such step.
-    #[cfg(unix)]
-    File::open(folder)?.sync_all()?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn fresh() -> (tempfile::TempDir, Trust) {

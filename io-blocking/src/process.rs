@@ -142,6 +142,11 @@ impl Group {
             // Last words of what is being ended are read, too; else it could block on a full pipe.
             pipes.talk(talk, Some(Instant::now() + LOOK))?;
         }
+        // The very last of them are in the pipes still.
+        let drained = Instant::now() + LOOK;
+        while pipes.are_open() && Instant::now() < drained && !cancel.is_killed() {
+            pipes.talk(talk, Some(drained))?;
+        }
         self.settled = true;
         let stopped = ending.stopped();
         Ok(Ran { exit, stopped })

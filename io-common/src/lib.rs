@@ -5,6 +5,7 @@
 //! lie on the disk, what an embedder gives a driver. It is here once, in plain std.
 
 mod clock;
+pub mod disk;
 pub mod engine;
 mod error;
 pub mod gone;

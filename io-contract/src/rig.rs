@@ -377,6 +377,7 @@ fn info(root: &std::path::Path) -> Box<SessionInfo> {
         product: "turnwire".into(),
         continued: false,
         history: Vec::new(),
+        summarised: Vec::new(),
         model: turnwire::vocab::ModelRef {
             provider: None,
             model: "scripted".into(),

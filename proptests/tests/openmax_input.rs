@@ -107,6 +107,30 @@ fn om_02_a_continued_session_shows_text_of_user_and_assistant() {
 }
 
 #[test]
+fn om_02_what_a_summary_stands_for_is_shown_too_and_first() {
+    let mut rig = Rig::new(config());
+    rig.event(What::Opened(Box::new(SessionInfo {
+        continued: true,
+        summarised: vec![
+            message(Role::User, Origin::Host, "one"),
+            message(Role::Assistant, Origin::Harness, "two"),
+        ],
+        history: vec![
+            message(Role::Summary, Origin::Harness, "so far"),
+            message(Role::User, Origin::Host, "three"),
+        ],
+        ..info()
+    })));
+    let line = json(&rig.lines()[1]);
+    let shown: Vec<_> = line["messages"].as_array().unwrap().iter().collect();
+    let texts: Vec<_> = shown
+        .iter()
+        .map(|it| it["content"].as_str().unwrap())
+        .collect();
+    assert_eq!(texts, ["one", "two", "three"]);
+}
+
+#[test]
 fn om_02_a_message_is_cut_at_4096_bytes_with_its_ellipsis() {
     for (text, cut) in [
         ("x".repeat(4095), false),

@@ -148,6 +148,7 @@ fn info() -> Box<SessionInfo> {
         product: "turnwire".into(),
         continued: false,
         history: Vec::new(),
+        summarised: Vec::new(),
         model: ModelRef {
             provider: None,
             model: "m-1".into(),

@@ -115,6 +115,46 @@ fn om_02_om_03_a_session_goes_on_with_all_that_was_said() {
 }
 
 #[test]
+fn om_02_a_session_that_was_summarised_shows_all_that_was_said() {
+    let home = Home::new();
+    let long = "words ".repeat(1_200);
+    let provider = Provider::start([
+        openai::says(&long),
+        openai::says("In short."),
+        openai::says("Two."),
+        openai::says("Three."),
+    ]);
+    let narrow = ["--window", "5120", "--max-output", "1024"];
+    let mut program = Setup::openai(&home, &provider).args(&narrow).start();
+    for prompt in ["one", "two"] {
+        assert!(of(&program.turn(prompt), "error").is_empty());
+    }
+    program.close_input();
+    program.wait();
+    let kept = fs::read_to_string(transcript(&home)).unwrap();
+    assert!(kept.contains("\"role\":\"summary\""), "{kept}");
+
+    let mut program = Setup::openai(&home, &provider)
+        .args(&["--continue"])
+        .start();
+    program.see_type("transcript");
+    let shown = shown(program.seen());
+    let roles: Vec<&str> = shown.iter().map(|(role, _)| role.as_str()).collect();
+    assert_eq!(roles, ["user", "assistant", "user", "assistant"]);
+    assert_eq!(
+        (&*shown[0].1, &*shown[2].1, &*shown[3].1),
+        ("one", "two", "Two.")
+    );
+    // The model still gets the summary in place of what it stands for.
+    program.turn("three");
+    let sent = provider.request(3).json().to_string();
+    assert!(
+        sent.contains("In short.") && !sent.contains("words words"),
+        "{sent}"
+    );
+}
+
+#[test]
 fn om_02_thinking_and_its_proof_are_kept_but_not_shown() {
     let home = Home::new();
     let end = || anthropic::end("end_turn");

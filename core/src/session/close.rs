@@ -11,7 +11,7 @@ pub(super) enum Closing {
     #[default]
     Open,
     /// The turn and all pending prompts go on to their ends; `at_us` bounds that, if configured.
-    Draining { at_us: Option<u64> },
+    Draining { at_us: Option<u64>, since_us: u64 },
     /// Everything was cancelled.
     Now,
 }
@@ -29,9 +29,17 @@ impl Closing {
         self == Closing::Now
     }
 
+    /// Since when it drains.
+    pub fn draining_since_us(self) -> Option<u64> {
+        match self {
+            Closing::Draining { since_us, .. } => Some(since_us),
+            Closing::Open | Closing::Now => None,
+        }
+    }
+
     pub fn drain_at_us(self) -> Option<u64> {
         match self {
-            Closing::Draining { at_us } => at_us,
+            Closing::Draining { at_us, .. } => at_us,
             Closing::Open | Closing::Now => None,
         }
     }
@@ -46,6 +54,7 @@ impl Session {
                 let wait = self.config.timeouts.drain_us;
                 self.closing = Closing::Draining {
                     at_us: wait.map(|wait| self.now.mono_us.saturating_add(wait)),
+                    since_us: self.now.mono_us,
                 };
                 self.held = false;
                 self.compact_queued = None;
@@ -54,6 +63,17 @@ impl Session {
             (Closing::Open | Closing::Draining { .. }, false) => self.close_now(),
             (Closing::Now, false) => self.flush_over(),
         }
+    }
+
+    /// Until when a session that drains waits for something that began at `since_us` and that only the disk can end:
+    /// one that never answers must not hold a close for ever. `None`: it isn't draining.
+    pub(super) fn patience_us(&self, since_us: u64) -> Option<u64> {
+        let draining_us = self.closing.draining_since_us()?;
+        Some(
+            draining_us
+                .max(since_us)
+                .saturating_add(self.config.timeouts.flush_us),
+        )
     }
 
     /// `Close{drain: false}`, or the drain timer.

@@ -13,6 +13,8 @@ use crate::vocab::{
 pub(super) struct Owed {
     pub command: CommandId,
     pub what: OwedFor,
+    /// When the wait began.
+    pub since_us: u64,
 }
 
 /// What a reply waits for.
@@ -355,6 +357,7 @@ impl Session {
         let Some(Owed {
             command,
             what: OwedFor::Setting { setting, .. },
+            ..
         }) = found.and_then(|at| self.owed.remove(at))
         else {
             return false;
@@ -372,6 +375,33 @@ impl Session {
         }
         self.pass_barriers();
         true
+    }
+
+    /// Until when a session that drains waits for each reply that only the disk can bring.
+    pub(super) fn owed_until_us(&self) -> impl Iterator<Item = (CommandId, Option<u64>)> {
+        let waits = self.owed.iter().filter(|owed| match &owed.what {
+            OwedFor::Setting { .. } | OwedFor::Reload => true,
+            OwedFor::Barrier => false,
+        });
+        waits.map(|owed| (owed.command, self.patience_us(owed.since_us)))
+    }
+
+    /// A session that drains doesn't wait any longer for this reply: the command failed.
+    pub(super) fn owed_too_long(&mut self, command: CommandId) {
+        let late: Text = "the disk did not answer in time".into();
+        let found = self.owed.iter().find(|owed| owed.command == command);
+        match found.map(|owed| &owed.what) {
+            Some(OwedFor::Setting { write, .. }) => {
+                let write = *write;
+                self.effects.writes.stop(write.0);
+                self.setting_stored(write, &Err(late));
+            }
+            Some(OwedFor::Reload) => {
+                self.effects.reloads.stop(command.0);
+                self.reloaded(command, Err(late));
+            }
+            Some(OwedFor::Barrier) | None => {}
+        }
     }
 
     fn reload(&mut self, command: CommandId) {
@@ -398,11 +428,9 @@ impl Session {
         match outcome {
             Ok(answer) => self.answer(command, answer),
             Err(detail) => {
-                let text = format!("reload failed: {detail}");
-                self.refuse(
-                    command,
-                    Refusal::Failed(super::failure(crate::vocab::FailureKind::Setup, &text)),
-                );
+                // As above: the plain reason.
+                let failure = super::failure(crate::vocab::FailureKind::Setup, &detail);
+                self.refuse(command, Refusal::Failed(failure));
             }
         }
         self.pass_barriers();
@@ -412,7 +440,11 @@ impl Session {
         if self.owed.len() >= self.config.limits.owed_replies {
             return self.refuse(command, Refusal::Full);
         }
-        self.owed.push_back(Owed { command, what });
+        self.owed.push_back(Owed {
+            command,
+            what,
+            since_us: self.now.mono_us,
+        });
     }
 
     /// Replies to the barriers that nothing earlier holds up.
@@ -420,6 +452,7 @@ impl Session {
         while let Some(Owed {
             command,
             what: OwedFor::Barrier,
+            ..
         }) = self.owed.front()
         {
             let command = *command;

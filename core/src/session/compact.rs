@@ -578,14 +578,16 @@ fn kept_before(history: &[Arc<Message>], at: usize) -> Option<usize> {
     }
 }
 
-/// A history that was written down as it went: its last summary takes the place of what it stands for.
-pub(super) fn shortened(mut history: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
+/// A history that was written down as it went: its last summary takes the place of what it stands for, which comes
+/// first in the result.
+pub(super) fn shortened(mut history: Vec<Arc<Message>>) -> [Vec<Arc<Message>>; 2] {
     let last = (0..history.len())
         .rev()
         .find_map(|at| Some((at, kept_before(&history, at)?)));
-    if let Some((at, kept)) = last {
-        let summary = history.remove(at);
-        history.splice(..kept, [summary]);
-    }
-    history
+    let Some((at, kept)) = last else {
+        return [Vec::new(), history];
+    };
+    let summary = history.remove(at);
+    let summarised = history.splice(..kept, [summary]).collect();
+    [summarised, history]
 }

@@ -138,7 +138,8 @@ impl Session {
     /// of a compaction takes the place of what it stands for, and a call without a result is given one that says so
     /// (S-31).
     pub fn new(config: SessionConfig, mut info: Box<SessionInfo>, now: Now) -> Session {
-        let history = paired(compact::shortened(core::mem::take(&mut info.history)));
+        let [summarised, history] = compact::shortened(core::mem::take(&mut info.history));
+        let history = paired(history);
         info.settings = Box::new(config.settings.clone());
         info.model = ModelRef {
             provider: config.model.provider.clone(),
@@ -208,6 +209,7 @@ impl Session {
         session.tools_changed();
         let mut opened = session.info.clone();
         opened.history.clone_from(&session.history);
+        opened.summarised = summarised;
         session.say(What::Opened(opened));
         session
     }
@@ -333,6 +335,14 @@ impl Session {
             ) => {
                 first.see(Name::Flush, 0, Some(*flush_at_us));
             }
+            Phase::Saving(
+                _,
+                Save {
+                    gate: Gate::Step | Gate::Refusal { .. },
+                    since_us,
+                    ..
+                },
+            ) => first.see(Name::Flush, 0, self.patience_us(*since_us)),
             Phase::Backoff(_, backoff) => first.see(Name::Backoff, 0, Some(backoff.at_us)),
             Phase::Requesting(_, attempt) | Phase::Streaming(_, attempt, _) => {
                 first.see(Name::Stall, 0, attempt.stall_at_us);
@@ -344,17 +354,10 @@ impl Session {
                 }
             }
             Phase::Closed => return None,
-            Phase::Idle
-            | Phase::Admitting(..)
-            | Phase::Waiting(_)
-            | Phase::Saving(
-                _,
-                Save {
-                    gate: Gate::Step | Gate::Refusal { .. },
-                    ..
-                },
-            )
-            | Phase::Checking(..) => {}
+            Phase::Idle | Phase::Admitting(..) | Phase::Waiting(_) | Phase::Checking(..) => {}
+        }
+        for (command, until_us) in self.owed_until_us() {
+            first.see(Name::Owed, command.0, until_us);
         }
         for (ask, open) in &self.asks {
             first.see(Name::Approval, ask.0, open.deadline_us);
@@ -372,6 +375,7 @@ impl Session {
     fn fire(&mut self, timer: Timer) {
         match timer.name {
             Name::Flush => self.flush_over(),
+            Name::Owed => self.owed_too_long(CommandId(timer.id)),
             Name::Backoff => self.backed_off(),
             Name::Stall => self.stalled(),
             Name::Approval => self.approval_timed_out(AskId(timer.id)),

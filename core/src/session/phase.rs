@@ -154,6 +154,8 @@ pub(super) struct Turn {
 /// Phase 3.
 pub(super) struct Save {
     pub write: WriteId,
+    /// When it was asked for.
+    pub since_us: u64,
     /// The messages of the write.
     pub messages: Vec<Arc<Message>>,
     pub gate: Gate,

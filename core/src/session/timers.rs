@@ -5,8 +5,10 @@ use crate::vocab::Due;
 /// The timers, in the order in which they fire at the same tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Name {
-    /// The write at a turn's end: how long its end waits for it.
+    /// The write at a turn's end: how long its end waits for it. While the session drains, any write of a turn.
     Flush,
+    /// What a command waits for from the disk, while the session drains; by command id.
+    Owed,
     /// A retry's wait.
     Backoff,
     /// No progress of a model request, a compaction's too.
@@ -25,7 +27,7 @@ impl Name {
     /// The name that [`Due::why`] says.
     pub fn why(self) -> &'static str {
         match self {
-            Name::Flush => "flush",
+            Name::Flush | Name::Owed => "flush",
             Name::Backoff => "backoff",
             Name::Stall => "stall",
             Name::Approval => "approval",

@@ -85,6 +85,7 @@ impl Session {
             turn,
             Save {
                 write,
+                since_us: self.now.mono_us,
                 messages,
                 gate: Gate::Step,
             },
@@ -452,6 +453,7 @@ impl Session {
             turn,
             Save {
                 write,
+                since_us: self.now.mono_us,
                 messages,
                 gate,
             },
@@ -548,7 +550,7 @@ impl Session {
         }
     }
 
-    /// The turn's end doesn't wait any longer for its write.
+    /// A write isn't waited for any longer: at a turn's end, and anywhere in a turn that holds up a close.
     pub(super) fn flush_over(&mut self) {
         match core::mem::take(&mut self.phase) {
             Phase::Saving(
@@ -567,10 +569,13 @@ impl Session {
                 );
                 self.end_turn(turn, end, fate);
             }
+            Phase::Saving(turn, Save { write, gate, .. }) => {
+                self.effects.writes.stop(write.0);
+                self.saved(turn, gate, Err("the disk did not answer in time".into()));
+            }
             other @ (Phase::Idle
             | Phase::Admitting(..)
             | Phase::Waiting(_)
-            | Phase::Saving(..)
             | Phase::Requesting(..)
             | Phase::Streaming(..)
             | Phase::Backoff(..)
@@ -608,6 +613,7 @@ impl Session {
             turn,
             Save {
                 write,
+                since_us: self.now.mono_us,
                 messages,
                 gate: Gate::End {
                     end,

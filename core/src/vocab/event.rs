@@ -732,6 +732,9 @@ pub struct SessionInfo {
     pub continued: bool,
     /// What came before, oldest first, at [`What::Opened`] alone; never live events (OM-03).
     pub history: Vec<Arc<Message>>,
+    /// What a summary at the beginning of [`history`](SessionInfo::history) stands for, oldest first, at
+    /// [`What::Opened`] alone: for people to read, no part of any request.
+    pub summarised: Vec<Arc<Message>>,
     /// The model in use.
     pub model: ModelRef,
     /// Its name as sent to the provider, where that differs.

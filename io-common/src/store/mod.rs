@@ -12,7 +12,6 @@
 //! * Damage is reported, never repaired by guessing: a file that can't be read as a whole isn't written either.
 //! * Files and folders are made for their user alone.
 
-mod disk;
 mod error;
 mod format;
 mod index;
@@ -26,8 +25,10 @@ use std::sync::Arc;
 
 use turnwire::vocab::Message;
 
+use crate::disk;
+
 pub use error::Error;
-pub use index::Entry;
+pub use index::{Entry, MOST as MOST_SESSIONS};
 pub use transcript::Writer;
 
 /// The version of the index and of the transcripts that this program reads and writes.

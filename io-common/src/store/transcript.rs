@@ -9,7 +9,8 @@ use std::sync::Arc;
 use turnwire::vocab::{Message, MessageId, Origin, Role};
 
 use super::format::{self, Line};
-use super::{Entry, Error, Resumed, Store, disk, index};
+use super::{Entry, Error, Resumed, Store, index};
+use crate::disk;
 
 /// How many characters of the first prompt are a session's title.
 const TITLE: usize = 48;

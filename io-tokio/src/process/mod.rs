@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use tokio::time::{sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
-use turnwire_io::process::{Act, DRAIN, Ending, Exit, Stopped, Terms};
+use turnwire_io::process::{Act, DRAIN, Ending, Exit, LOOK, Stopped, Terms};
 
 pub(crate) use group::Group;
 
@@ -53,13 +53,18 @@ pub(crate) async fn run_out(
         talked = timeout_at((now + DRAIN).into(), &mut talk).await.is_ok();
     }
     let mut settle = pin!(group.settle(ending.settle_by(now)));
-    loop {
+    let exit = loop {
         // Last words of what is being ended are read, too; else it could block on a full pipe.
         tokio::select! {
-            exit = &mut settle => return Ok((exit?, ending.stopped())),
+            exit = &mut settle => break exit?,
             () = &mut talk, if !talked => talked = true,
         }
+    };
+    // The very last of them are in the pipes still.
+    if !talked {
+        let _ = tokio::time::timeout(LOOK, &mut talk).await;
     }
+    Ok((exit, ending.stopped()))
 }
 
 async fn until(moment: Option<Instant>) {

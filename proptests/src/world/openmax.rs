@@ -173,6 +173,7 @@ impl Speaks for Openmax {
             product: "turnwire".into(),
             continued: false,
             history: Vec::new(),
+            summarised: Vec::new(),
             model: ModelRef {
                 provider: None,
                 model: "m".into(),

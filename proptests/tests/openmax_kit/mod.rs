@@ -403,6 +403,7 @@ pub fn info() -> SessionInfo {
         product: "turnwire".into(),
         continued: false,
         history: Vec::new(),
+        summarised: Vec::new(),
         model: model(),
         api_model: None,
         efforts: Vec::new(),

@@ -100,6 +100,7 @@ pub fn info() -> Box<SessionInfo> {
         product: text.clone(),
         continued: false,
         history: vec![],
+        summarised: Vec::new(),
         model: ModelRef {
             provider: None,
             model: text,

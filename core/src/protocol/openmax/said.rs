@@ -458,7 +458,7 @@ fn transcript(info: &SessionInfo) -> Transcript<'_> {
     let mut messages = Vec::new();
     let mut truncated = false;
     let mut total = 0;
-    for message in &info.history {
+    for message in info.summarised.iter().chain(&info.history) {
         let Some((role, text)) = shown(message) else {
             continue;
         };

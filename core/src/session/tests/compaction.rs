@@ -7,6 +7,7 @@ use super::{
     history::{play, sent, words},
     world::{World, info},
 };
+use crate::session::Session;
 use crate::vocab::{mirror::Mirror, *};
 
 /// A world whose events are kept.
@@ -371,9 +372,20 @@ fn tw_08_what_turns_wrote_makes_the_same_history_again() {
         assert_eq!(history[0], "Summary: s");
         assert!(all.len() > history.len());
         let mut again = info();
-        again.history = all;
-        let again = World::with_info(policy(""), again);
-        assert_eq!(words(again.session.history()), history, "{inputs:?}");
+        again.history.clone_from(&all);
+        let mut again = Session::new(policy(""), again, world.now);
+        assert_eq!(words(again.history()), history, "{inputs:?}");
+        // For people nothing is gone: what the summary stands for is told beside the history, once.
+        let Some(Output::Event(Event {
+            what: What::Opened(opened),
+            ..
+        })) = again.poll_output()
+        else {
+            panic!("not opened");
+        };
+        let told = opened.summarised.iter().chain(&opened.history);
+        assert_eq!(told.count(), all.len(), "{inputs:?}");
+        assert_eq!(words(&opened.summarised)[..2], words(&all)[..2]);
     }
 }
 

@@ -91,6 +91,7 @@ pub fn info() -> Box<SessionInfo> {
         product: "test".into(),
         continued: false,
         history: Vec::new(),
+        summarised: Vec::new(),
         model: ModelRef {
             provider: None,
             model: "".into(),

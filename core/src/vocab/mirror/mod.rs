@@ -185,6 +185,7 @@ impl Mirror {
             What::Changed(info) => {
                 let mut info = info.clone();
                 info.history = Vec::new();
+                info.summarised = Vec::new();
                 self.info = Some(info);
             }
             What::Closed { why } => self.closed = Some(why.clone()),
@@ -421,6 +422,7 @@ impl Mirror {
     fn open(&mut self, info: &SessionInfo) {
         let mut info = info.clone();
         let history = core::mem::take(&mut info.history);
+        info.summarised = Vec::new();
         *self = Self {
             info: Some(Box::new(info)),
             history: History::from(history),

@@ -107,6 +107,7 @@ fn info(history: Vec<Arc<Message>>) -> Box<SessionInfo> {
         product: text.clone(),
         continued: false,
         history,
+        summarised: vec![],
         model: ModelRef {
             provider: None,
             model: text,

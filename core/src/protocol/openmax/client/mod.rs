@@ -454,6 +454,7 @@ fn unknown_session() -> SessionInfo {
         product: "".into(),
         continued: false,
         history: Vec::new(),
+        summarised: Vec::new(),
         model: no_model(),
         api_model: None,
         efforts: Vec::new(),

@@ -1,4 +1,6 @@
 //! Files for one user: private folders, locks, replacement in one step.
+//!
+//! All of it is durable when it returns: names and bytes are on the disk.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -6,7 +8,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Makes a folder for the user alone, if there is none yet, and its name durable.
-pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// As the system says.
+pub fn create_folder(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
@@ -22,7 +27,10 @@ pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// Makes the names in a folder durable. Windows can't flush a folder, and needs no such step.
-pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// As the system says.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     File::open(folder)?.sync_all()?;
     #[cfg(not(unix))]
@@ -31,7 +39,7 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// Options that make files for the user alone.
-pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+pub fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options
@@ -45,7 +53,10 @@ fn lock_file(path: &Path) -> io::Result<File> {
 
 /// Takes a lock without waiting; `None` if somebody else has it. It ends when the file is dropped, or its process
 /// ends. Programs that this process starts don't inherit it.
-pub(super) fn try_lock(path: &Path) -> io::Result<Option<File>> {
+///
+/// # Errors
+/// As the system says.
+pub fn try_lock(path: &Path) -> io::Result<Option<File>> {
     let file = lock_file(path)?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
@@ -56,7 +67,10 @@ pub(super) fn try_lock(path: &Path) -> io::Result<Option<File>> {
 
 /// As [`try_lock`], and waits so long for it. A lock that was just let go can still be held for a moment by a program
 /// that was being started at that time: between its fork and its exec it has a copy of every open file.
-pub(super) fn try_lock_for(path: &Path, limit: Duration) -> io::Result<Option<File>> {
+///
+/// # Errors
+/// As the system says.
+pub fn try_lock_for(path: &Path, limit: Duration) -> io::Result<Option<File>> {
     let begun = Instant::now();
     loop {
         let lock = try_lock(path)?;
@@ -68,13 +82,20 @@ pub(super) fn try_lock_for(path: &Path, limit: Duration) -> io::Result<Option<Fi
 }
 
 /// Waits so long for a lock.
-pub(super) fn lock(path: &Path, limit: Duration) -> io::Result<File> {
+///
+/// # Errors
+/// `TimedOut` if somebody else has it all that time; else as the system says.
+pub fn lock(path: &Path, limit: Duration) -> io::Result<File> {
     try_lock_for(path, limit)?
         .ok_or_else(|| io::Error::new(io::ErrorKind::TimedOut, "another process holds this lock"))
 }
 
 /// Replaces a file in one step: a reader, or a crash, sees the old bytes or the new ones, whole.
-pub(super) fn replace(path: &Path, folder: &Path, bytes: &[u8]) -> io::Result<()> {
+/// `folder` is the one that it is in.
+///
+/// # Errors
+/// As the system says; the old bytes are there then.
+pub fn replace(path: &Path, folder: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
