@@ -32,6 +32,7 @@ pub fn info() -> SessionInfo {
         product: "embedding".into(),
         continued: false,
         history: Vec::new(),
+        summarised: Vec::new(),
         model: ModelRef {
             provider: None,
             model: "scripted".into(),
