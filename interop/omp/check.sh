@@ -3,6 +3,7 @@
 # Prints a line a scene. Exit codes: 0 all passed, 1 some didn't, 77 the real omp can't be had here; then the last
 # line says why.
 set -euo pipefail
+turnwire=$(realpath "${1:?the path of turnwire}")
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 log=$(mktemp)
@@ -17,5 +18,5 @@ fi
 
 failed=0
 play() { node_modules/bun/bin/bun.exe run.ts "$@" || failed=1; }
-play client omp
+play check "$turnwire"
 exit "$failed"

@@ -17,8 +17,9 @@ const begun = performance.now();
 const child = Bun.spawn(command, { stdin: "pipe", stdout: "pipe", stderr: "inherit" });
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => child.kill(signal));
 
-function note(dir: "in" | "out", line: string): void {
-	appendFileSync(file!, `${JSON.stringify({ dir, t_ms: Math.round(performance.now() - begun), line })}\n`);
+/** What was said, the end of the input, or the exit of the agent. */
+function note(dir: "in" | "out", what: { line: string } | { eof: true } | { exit: number }): void {
+	appendFileSync(file!, `${JSON.stringify({ dir, t_ms: Math.round(performance.now() - begun), ...what })}\n`);
 }
 
 /** Passes a stream on as it comes, and notes each of its lines once it is whole. */
@@ -29,19 +30,21 @@ async function relay(from: ReadableStream<Uint8Array>, dir: "in" | "out", pass: 
 		rest += decoder.decode(bytes, { stream: true });
 		const lines = rest.split("\n");
 		rest = lines.pop()!;
-		for (const line of lines) note(dir, line);
+		for (const line of lines) note(dir, { line });
 		await pass(bytes);
 	}
-	if (rest) note(dir, rest);
+	if (rest) note(dir, { line: rest });
 }
 
 void relay(Bun.stdin.stream(), "in", async bytes => {
 	child.stdin.write(bytes);
 	await child.stdin.flush();
-}).then(
-	() => child.stdin.end(),
-	() => child.stdin.end(),
-);
+})
+	.then(() => note("in", { eof: true }))
+	.catch(() => {
+		// The agent reads no more.
+	})
+	.finally(() => child.stdin.end());
 const out = Bun.stdout.writer();
 await relay(child.stdout, "out", async bytes => {
 	out.write(bytes);
@@ -49,5 +52,6 @@ await relay(child.stdout, "out", async bytes => {
 }).catch(() => {
 	// The host reads no more; its agent learns that from its input or from a signal.
 });
-const code = await child.exited;
-process.exit(child.signalCode ? 143 : code);
+const exit = await child.exited;
+note("out", { exit });
+process.exit(exit);
