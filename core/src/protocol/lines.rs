@@ -34,6 +34,21 @@ impl Lines {
         self.bytes.push(b'\n');
     }
 
+    /// Writes a frame, without the credentials; `finish` makes a line of what stands from its place on, or several.
+    pub(super) fn frame(
+        &mut self,
+        credentials: Option<&mut Credentials>,
+        write: impl FnOnce(&mut Vec<u8>),
+        finish: impl FnOnce(&mut Vec<u8>, usize),
+    ) {
+        let from = self.bytes.len();
+        write(&mut self.bytes);
+        if let Some(credentials) = credentials {
+            credentials.hide(&mut self.bytes, from);
+        }
+        finish(&mut self.bytes, from);
+    }
+
     /// Bytes that haven't been handed over.
     pub(super) fn held(&self) -> usize {
         self.bytes.len() - self.taken

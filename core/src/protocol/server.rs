@@ -210,12 +210,22 @@ impl<P: Protocol> Outbox<P> {
         }
     }
 
-    /// Writes one line; the newline is added here. All output bytes pass through this one place.
+    /// Writes one line; the newline is added here. All output bytes pass through here or [`frame`](Self::frame).
     pub fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         match &mut self.credentials {
             Some(credentials) => self.lines.checked_line(credentials, write),
             None => self.lines.line(write),
         }
+    }
+
+    /// Writes one frame of a wire that cuts long ones into several lines: `finish` does that with what stands from its
+    /// place on, newlines included.
+    pub fn frame(
+        &mut self,
+        write: impl FnOnce(&mut Vec<u8>),
+        finish: impl FnOnce(&mut Vec<u8>, usize),
+    ) {
+        self.lines.frame(self.credentials.as_mut(), write, finish);
     }
 
     /// Hands a command to the agent and returns the id that its `Replied` will carry.

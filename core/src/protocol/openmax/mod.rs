@@ -5,10 +5,10 @@
 //! no command ids and no queue, so this Server has little to remember: the prompt whose `done` it owes, a
 //! `message_done` that waits for its usage, open approvals, and lines that came before an earlier one was answered.
 
+mod approvals;
 mod client;
 mod fault;
 mod guarantees;
-mod ids;
 mod observer;
 mod preset;
 mod printer;

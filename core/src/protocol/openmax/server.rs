@@ -4,7 +4,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::{String, ToString};
 use alloc::vec;
 
-use super::ids::Approvals;
+use super::approvals::Approvals;
 use super::turn::{Own, Turns};
 use super::wire::{
     AgentLine, ApprovalMode, Approve, HostLine, ModeSet, ProtocolError, Refrozen, User, WireFault,

@@ -9,7 +9,6 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::ids::Calls;
 use super::printer::{Printer, Shown};
 use super::server::{refuse, refused};
 use super::wire::{
@@ -19,6 +18,7 @@ use super::wire::{
 use super::{Extra, Fault, Openmax};
 use crate::json::Str;
 use crate::protocol::Outbox;
+use crate::protocol::ids::Calls;
 use crate::vocab::*;
 
 /// The prompt of the host that is open: from `user` to `done`.

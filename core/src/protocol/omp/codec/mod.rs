@@ -14,6 +14,7 @@ mod writer;
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::wire::{NegotiateProtocol, Num, Ready};
 use super::{MAX_FRAME, MAX_REASSEMBLED, PROTOCOL_1, PROTOCOL_2};
@@ -65,4 +66,38 @@ pub fn negotiate(command: &NegotiateProtocol<'_>) -> Result<(), String> {
             version.shown()
         ))
     }
+}
+
+/// A cursor of these bytes: base64 in the alphabet of URLs, without padding.
+pub(super) fn cursor_encode(bytes: &[u8]) -> String {
+    let mut out = Vec::new();
+    base64::encode(bytes, &mut out);
+    let digits = out.iter().filter(|byte| **byte != b'=');
+    digits
+        .map(|byte| match byte {
+            b'+' => '-',
+            b'/' => '_',
+            byte => char::from(*byte),
+        })
+        .collect()
+}
+
+/// The bytes of a cursor; `None` if it isn't one.
+pub(super) fn cursor_decode(text: &str) -> Option<Vec<u8>> {
+    let mut padded: String = text
+        .chars()
+        .map(|char| match char {
+            '-' => '+',
+            '_' => '/',
+            // Of the other alphabet, or padding: not one of ours.
+            '+' | '/' | '=' => ' ',
+            char => char,
+        })
+        .collect();
+    while !padded.len().is_multiple_of(4) {
+        padded.push('=');
+    }
+    let mut out = Vec::new();
+    base64::decode(&padded, &mut out)?;
+    Some(out)
 }

@@ -72,6 +72,21 @@ impl FrameWriter {
         }
     }
 
+    /// Makes one line or more of the frame that ends `out` and begins at `start`, as [`write`](Self::write) does. One
+    /// that fits is copied nowhere.
+    pub fn finish(&mut self, out: &mut Vec<u8>, start: usize) {
+        let frame = out.get(start..).unwrap_or_default();
+        if !fits(frame) {
+            let frame = out.split_off(start);
+            return self.write(&frame, out);
+        }
+        if frame.starts_with(b"{\"type\":\"agent_start\"") {
+            self.delivered.clear();
+        }
+        self.note(frame);
+        out.push(b'\n');
+    }
+
     /// Remembers a message that was delivered whole.
     fn note(&mut self, frame: &[u8]) {
         if !frame.starts_with(b"{\"type\":\"message_end\"")

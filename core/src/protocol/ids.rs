@@ -1,11 +1,11 @@
-//! Ids on the wire: calls keep the provider's id while it is unique in the session, approvals get ids of their own.
+//! Ids on the wire that more than one protocol makes: calls keep the provider's id while it is unique in the session,
+//! questions get ids of their own.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
 
-use crate::vocab::{AskId, CallId};
+use crate::vocab::CallId;
 
 /// Provider ids that are remembered as used in this session. After that many, calls are named by number only, so that
 /// uniqueness never needs more memory.
@@ -14,11 +14,13 @@ const MOST_NAMES: usize = 65_536;
 const MOST_ENDED: usize = 256;
 
 /// The wire ids of calls.
-#[derive(Debug, Default)]
-pub(super) struct Calls {
+#[derive(Debug)]
+pub(in crate::protocol) struct Calls {
     /// Open calls and the last ended ones.
     known: BTreeMap<CallId, Known>,
     ended: usize,
+    /// How many ended calls are remembered.
+    memory: usize,
     /// Hashes of all ids that went out. A false hit costs the provider's id, nothing else.
     used: BTreeSet<u64>,
 }
@@ -29,9 +31,29 @@ struct Known {
     open: bool,
 }
 
+impl Default for Calls {
+    fn default() -> Self {
+        Calls::remembering(MOST_ENDED)
+    }
+}
+
 impl Calls {
+    /// A book that remembers so many ended calls.
+    pub(in crate::protocol) fn remembering(memory: usize) -> Self {
+        Calls {
+            known: BTreeMap::new(),
+            ended: 0,
+            memory,
+            used: BTreeSet::new(),
+        }
+    }
+
     /// Names a call that begins. `None` if it has begun before.
-    pub(super) fn begin(&mut self, call: CallId, provider_id: Option<&str>) -> Option<&str> {
+    pub(in crate::protocol) fn begin(
+        &mut self,
+        call: CallId,
+        provider_id: Option<&str>,
+    ) -> Option<&str> {
         if self.known.contains_key(&call) {
             return None;
         }
@@ -53,17 +75,17 @@ impl Calls {
     }
 
     /// The id of a call that is open, or ended a short while ago.
-    pub(super) fn wire(&self, call: CallId) -> Option<&str> {
+    pub(in crate::protocol) fn wire(&self, call: CallId) -> Option<&str> {
         self.known.get(&call).map(|known| known.wire.as_str())
     }
 
     /// Ends a call and names it; `None` if it isn't open.
-    pub(super) fn end(&mut self, call: CallId) -> Option<String> {
+    pub(in crate::protocol) fn end(&mut self, call: CallId) -> Option<String> {
         let known = self.known.get_mut(&call).filter(|known| known.open)?;
         known.open = false;
         let wire = known.wire.clone();
         self.ended += 1;
-        if self.ended > MOST_ENDED
+        if self.ended > self.memory
             && let Some(oldest) = self
                 .known
                 .iter()
@@ -78,7 +100,7 @@ impl Calls {
 
     /// Whether a call of this id has begun and hasn't ended.
     #[cfg(test)]
-    pub(super) fn is_open(&self, call: CallId) -> bool {
+    pub(in crate::protocol) fn is_open(&self, call: CallId) -> bool {
         self.known.get(&call).is_some_and(|known| known.open)
     }
 
@@ -102,91 +124,11 @@ fn hash(text: &str) -> u64 {
     })
 }
 
-/// One question whose answer is open.
-#[derive(Debug)]
-pub(super) struct Approval {
-    pub(super) ask: AskId,
-    pub(super) wire: String,
-    /// The host has answered; the agent hasn't closed it yet.
-    pub(super) answered: bool,
-}
-
-/// The approvals that the host was asked for and that aren't closed.
-///
-/// A closed one needs no record: an id that isn't open is refused with one text, whether it was settled or never
-/// issued.
-#[derive(Debug)]
-pub(super) struct Approvals {
-    seed: [u8; 32],
-    issued: u64,
-    /// In order of creation.
-    open: Vec<Approval>,
-}
-
-impl Approvals {
-    pub(super) fn new(seed: [u8; 32]) -> Self {
-        Approvals {
-            seed,
-            issued: 0,
-            open: Vec::new(),
-        }
-    }
-
-    /// Issues an id for a question.
-    pub(super) fn open(&mut self, ask: AskId) -> &str {
-        self.issued += 1;
-        let wire = uuid(&self.seed, self.issued);
-        self.open.push(Approval {
-            ask,
-            wire,
-            answered: false,
-        });
-        self.open
-            .last()
-            .map_or("", |approval| approval.wire.as_str())
-    }
-
-    /// Marks an open approval as answered and names its question. `None`: it isn't open, or was answered.
-    pub(super) fn answer(&mut self, wire: &str) -> Option<AskId> {
-        let approval = self
-            .open
-            .iter_mut()
-            .find(|approval| approval.wire == wire && !approval.answered)?;
-        approval.answered = true;
-        Some(approval.ask)
-    }
-
-    /// The questions that the host hasn't answered, oldest first.
-    pub(super) fn unanswered(&self) -> impl Iterator<Item = AskId> {
-        let open = self.open.iter().filter(|approval| !approval.answered);
-        open.map(|approval| approval.ask)
-    }
-
-    /// All open questions, oldest first.
-    pub(super) fn open_asks(&self) -> Vec<AskId> {
-        self.open.iter().map(|approval| approval.ask).collect()
-    }
-
-    /// Takes a closed question out and gives its id.
-    pub(super) fn close(&mut self, ask: AskId) -> Option<String> {
-        let index = self.open.iter().position(|approval| approval.ask == ask)?;
-        Some(self.open.remove(index).wire)
-    }
-}
-
 /// An id in the form of a lower-case UUID, version 4, made of the seed and a counter.
 ///
 /// It is deterministic, so it is unique as far as the seed is; nobody's safety rests on its being hard to guess.
-fn uuid(seed: &[u8; 32], number: u64) -> String {
-    let mut words = [0u64; 4];
-    for (word, bytes) in words.iter_mut().zip(seed.chunks_exact(8)) {
-        *word = bytes
-            .iter()
-            .fold(0, |word, byte| (word << 8) | u64::from(*byte));
-    }
-    let [a, b, c, d] = words;
-    let high = mix(mix(number ^ a).wrapping_add(b));
-    let low = mix(mix(high ^ c).wrapping_add(d ^ number));
+pub(in crate::protocol) fn uuid(seed: &[u8; 32], number: u64) -> String {
+    let (high, low) = drawn(seed, number);
     let high = (high & !0xf000) | 0x4000;
     let low = (low & !(0b11 << 62)) | (0b10 << 62);
     format!(
@@ -197,6 +139,23 @@ fn uuid(seed: &[u8; 32], number: u64) -> String {
         low >> 48,
         low & 0xffff_ffff_ffff
     )
+}
+
+/// An id of 16 hexadecimal digits, made likewise.
+pub(in crate::protocol) fn hex16(seed: &[u8; 32], number: u64) -> String {
+    format!("{:016x}", drawn(seed, number).0)
+}
+
+fn drawn(seed: &[u8; 32], number: u64) -> (u64, u64) {
+    let mut words = [0u64; 4];
+    for (word, bytes) in words.iter_mut().zip(seed.chunks_exact(8)) {
+        *word = bytes
+            .iter()
+            .fold(0, |word, byte| (word << 8) | u64::from(*byte));
+    }
+    let [a, b, c, d] = words;
+    let high = mix(mix(number ^ a).wrapping_add(b));
+    (high, mix(mix(high ^ c).wrapping_add(d ^ number)))
 }
 
 /// The finisher of SplitMix64: each input bit reaches every output bit.
@@ -210,6 +169,7 @@ fn mix(word: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     #[test]
     fn a_call_keeps_its_providers_id_while_it_is_unique() {
@@ -267,19 +227,5 @@ mod tests {
             );
             assert!(seen.insert(id));
         }
-    }
-
-    #[test]
-    fn om_11_an_approval_is_answered_once() {
-        let mut approvals = Approvals::new([1; 32]);
-        let one = String::from(approvals.open(AskId(5)));
-        let two = String::from(approvals.open(AskId(6)));
-        assert_eq!(approvals.answer("nothing"), None);
-        assert_eq!(approvals.answer(&one), Some(AskId(5)));
-        assert_eq!(approvals.answer(&one), None);
-        assert_eq!(approvals.unanswered().collect::<Vec<_>>(), [AskId(6)]);
-        assert_eq!(approvals.close(AskId(5)), Some(one));
-        assert_eq!(approvals.close(AskId(5)), None);
-        assert_eq!(approvals.close(AskId(6)), Some(two));
     }
 }
