@@ -3,6 +3,7 @@
 
 extern crate alloc;
 
+mod base64;
 pub mod check;
 pub mod frame;
 pub mod json;

@@ -23,6 +23,8 @@ pub struct Spec {
     pub about: &'static str,
     /// The lines, in the order of the contract.
     pub lines: &'static [LineSpec],
+    /// Objects that stand within lines: a heading, the member that names the kind, the kinds.
+    pub parts: &'static [(&'static str, &'static str, &'static [PartSpec])],
     /// The course of a session: a heading and a paragraph each.
     pub course: &'static [(&'static str, &'static str)],
 }
@@ -41,6 +43,19 @@ pub struct LineSpec {
     /// Fields that stand before those, and are the same in all lines of its sort. The tag follows them if `fields`
     /// doesn't have it.
     pub shared: &'static [Field],
+    /// What it means.
+    pub about: &'static str,
+    /// What the answer to it carries, if the contract has answers: an object.
+    pub answer: &'static [Field],
+}
+
+/// A kind of object that stands within lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartSpec {
+    /// The kind.
+    pub name: &'static str,
+    /// The fields, without the one that names the kind.
+    pub fields: &'static [Field],
     /// What it means.
     pub about: &'static str,
 }
@@ -202,15 +217,17 @@ pub fn markdown<P: Observed>() -> String {
                 line.title(),
                 line.about.trim()
             ));
-            page.push_str("\n| field | value | meaning |\n|---|---|---|\n");
-            for field in line.all() {
-                let words = field.kind.words();
-                page.push_str(&format!(
-                    "| `{}` | {words} | {}|\n",
-                    field.name,
-                    spaced(field.meaning())
-                ));
+            push_table(&mut page, "field", &line.all());
+            if !line.answer.is_empty() {
+                push_table(&mut page, "`data` of its response", line.answer);
             }
+        }
+    }
+    for (heading, tag, kinds) in spec.parts {
+        page.push_str(&format!("\n## {heading}\n\nEach has a `{tag}`.\n"));
+        for kind in *kinds {
+            page.push_str(&format!("\n### `{}`\n\n{}\n", kind.name, kind.about.trim()));
+            push_table(&mut page, "field", kind.fields);
         }
     }
     page.push_str("\n## The course of a session\n");
@@ -222,6 +239,18 @@ pub fn markdown<P: Observed>() -> String {
         page.push_str(&format!("| {} | {} |\n", guarantee.id, guarantee.says));
     }
     page
+}
+
+fn push_table(page: &mut String, head: &str, fields: &[Field]) {
+    page.push_str(&format!("\n| {head} | value | meaning |\n|---|---|---|\n"));
+    for field in fields {
+        page.push_str(&format!(
+            "| `{}` | {} | {}|\n",
+            field.name,
+            field.kind.words(),
+            spaced(field.meaning())
+        ));
+    }
 }
 
 /// The text of a cell, with its space behind it.
@@ -319,6 +348,12 @@ pub fn json_schema<P: Observed>() -> String {
         json::write_str(&mut out, &format!("{word}.{}", def(line)));
         out.push(b':');
         put_object(line.about, &line.all(), &mut out);
+        if !line.answer.is_empty() {
+            out.push(b',');
+            json::write_str(&mut out, &format!("data.{}", line.name));
+            out.push(b':');
+            put_object("`data` of its response", line.answer, &mut out);
+        }
     }
     out.extend_from_slice(b"}}");
     // What was written are JSON texts, so this loses nothing.

@@ -1,6 +1,8 @@
 //! Checks whole streams and gives what was found.
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod laws;
+
 use std::path::PathBuf;
 
 use turnwire::check::{Check, Checked, From, Summary};

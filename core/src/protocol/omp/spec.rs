@@ -1,9 +1,11 @@
 //! Every line of omp as a table: made of the types of the lines themselves, so that the page, the schema and the reader
 //! can't differ.
 
-use super::wire::{Command, Envelope, Event, Frame, KindRow, Side, UiMethod};
+use super::wire::{
+    Block, Command, Data, Envelope, Event, Frame, KindRow, Message, Side, UiMethod, Update,
+};
 use crate::protocol::observer::Dir;
-use crate::protocol::spec::{Field, FieldKind, LineSpec, Spec};
+use crate::protocol::spec::{Field, FieldKind, LineSpec, PartSpec, Spec};
 
 const ID: Field = Field {
     name: "id",
@@ -38,14 +40,65 @@ const fn lines<const N: usize>(
         fields: &[],
         shared,
         about: "",
+        answer: &[],
     }; N];
     let mut at = 0;
     while at < N {
         (lines[at].name, lines[at].fields, lines[at].about) = kinds[at];
+        if matches!(dir, Dir::Host) {
+            lines[at].answer = payload(lines[at].name);
+        }
         at += 1;
     }
     lines
 }
+
+/// The members of what the response to this command carries.
+const fn payload(command: &str) -> &'static [Field] {
+    let mut row = 0;
+    while row < Data::PAYLOADS.len() {
+        let (commands, kind) = Data::PAYLOADS[row];
+        let mut at = 0;
+        while at < commands.len() {
+            if same(commands[at], command)
+                && let FieldKind::Fields(fields) = kind
+            {
+                return fields;
+            }
+            at += 1;
+        }
+        row += 1;
+    }
+    &[]
+}
+
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at == a.len() && at == b.len()
+}
+
+/// The kinds of one sort as parts of lines.
+const fn parts<const N: usize>(kinds: &'static [KindRow]) -> [PartSpec; N] {
+    let mut parts = [PartSpec {
+        name: "",
+        fields: &[],
+        about: "",
+    }; N];
+    let mut at = 0;
+    while at < N {
+        (parts[at].name, parts[at].fields, parts[at].about) = kinds[at];
+        at += 1;
+    }
+    parts
+}
+
+static MESSAGES: [PartSpec; Message::TAGS.len()] = parts(Message::KINDS);
+static BLOCKS: [PartSpec; Block::TAGS.len()] = parts(Block::KINDS);
+static UPDATES: [PartSpec; Update::TAGS.len()] = parts(Update::KINDS);
 
 const COMMANDS: [LineSpec; Command::TAGS.len()] = lines(Dir::Host, "type", &[ID], Command::KINDS);
 const SIDES: [LineSpec; Side::TAGS.len()] = lines(Dir::Host, "type", &[], Side::KINDS);
@@ -88,6 +141,15 @@ pub static SPEC: Spec = Spec {
     proto: "omp RPC, protocol 1 and 2",
     about: "Line-delimited JSON over stdin and stdout: one object a line, ended by a newline (byte 0x0A). A host writes commands, and gets one response for each; the agent writes events and requests beside them. The protocol's number stays while members, types and commands are added: readers pass over what they don't know. A line of the agent holds 1 MiB, its newline included; protocol 2 cuts longer frames into `rpc_chunk` lines. Lines marked G2 and G3 came with later generations of the program.",
     lines: &LINES,
+    parts: &[
+        ("Messages", "role", &MESSAGES),
+        ("Content blocks", "type", &BLOCKS),
+        (
+            "What is new in a reply (`assistantMessageEvent`)",
+            "type",
+            &UPDATES,
+        ),
+    ],
     course: &[
         (
             "Opening",

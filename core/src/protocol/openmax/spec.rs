@@ -35,6 +35,7 @@ const fn line(
         fields,
         shared: &[],
         about,
+        answer: &[],
     }
 }
 
@@ -354,6 +355,7 @@ pub const SPEC: Spec = Spec {
     proto: super::PROTO,
     about: "Line-delimited JSON over stdin and stdout: one object a line, ended by a newline (byte 0x0A). A host writes commands, the agent writes events. Members are found by name; their order means nothing. A host's line holds 8 MiB at most. Blank lines are skipped, unknown members of a known command are ignored.",
     lines: LINES,
+    parts: &[],
     course: &[
         (
             "Opening",

@@ -7,7 +7,6 @@
 //!
 //! A connection begins with protocol 1 and changes once, right behind the answer to `negotiate_protocol`.
 
-mod base64;
 mod reader;
 mod shrink;
 mod writer;
@@ -18,6 +17,7 @@ use alloc::vec::Vec;
 
 use super::wire::{NegotiateProtocol, Num, Ready};
 use super::{MAX_FRAME, MAX_REASSEMBLED, PROTOCOL_1, PROTOCOL_2};
+use crate::base64;
 
 pub use reader::{ChunkFault, ChunkReader};
 pub use writer::FrameWriter;

@@ -4,7 +4,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::{CHUNK, MOST_CHUNKS, base64};
+use super::{CHUNK, MOST_CHUNKS};
+use crate::base64;
 use crate::json::Raw;
 use crate::protocol::omp::wire::{Any, Chunk, Num};
 use crate::protocol::omp::{MAX_FRAME, MAX_REASSEMBLED};

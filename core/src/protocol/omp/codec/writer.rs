@@ -2,8 +2,9 @@
 
 use alloc::vec::Vec;
 
+use super::CHUNK;
 use super::shrink::{PASSES, cut, shrink};
-use super::{CHUNK, base64};
+use crate::base64;
 use crate::json::{self, Kind, Members, Object, Raw, write_u64};
 use crate::protocol::omp::wire::AGENT_RULES;
 use crate::protocol::omp::{MAX_FRAME, MAX_REASSEMBLED};

@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 
 use super::Any;
 use super::content::{ContextUsage, Image, Model, Models};
-use super::member::{Kept, Maybe, Nullable, Num, objects, words};
+use super::member::{Kept, Maybe, Member, Nullable, Num, objects, words};
 use crate::json::{DecodeError, Lazy, Raw, Str};
+use crate::protocol::spec::FieldKind;
 
 words! {
     /// How a task stands.
@@ -420,6 +421,10 @@ macro_rules! payloads {
         }
 
         impl<'a> Data<'a> {
+            /// The members of each payload, and the commands that it answers.
+            pub(in crate::protocol::omp) const PAYLOADS: &'static [(&'static [&'static str], FieldKind)] =
+                &[$( (&[$($command),+], <$body as Member<'a>>::KIND), )*];
+
             /// Reads the payload of this command's response.
             ///
             /// # Errors

@@ -1,4 +1,4 @@
-//! Base64 (RFC 4648) with padding, one spelling for each value.
+//! Base64 (RFC 4648).
 
 use alloc::vec::Vec;
 
@@ -20,7 +20,7 @@ fn digit(bits: u32) -> u8 {
 }
 
 /// Appends the digits of these bytes.
-pub(super) fn encode(bytes: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn encode(bytes: &[u8], out: &mut Vec<u8>) {
     out.reserve(bytes.len().div_ceil(3) * 4);
     let (groups, rest) = bytes.as_chunks::<3>();
     for [a, b, c] in groups {
@@ -46,13 +46,14 @@ pub(super) fn encode(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 /// The number of bytes that this many digits make, if they are canonical.
-pub(super) fn decoded_len(text: &str) -> usize {
+pub(crate) fn decoded_len(text: &str) -> usize {
     let padding = text.bytes().rev().take_while(|&byte| byte == b'=').count();
     (text.len() / 4 * 3).saturating_sub(padding)
 }
 
-/// Appends the bytes; `None`, and nothing sure about `out`, if the text isn't canonical.
-pub(super) fn decode(text: &str, out: &mut Vec<u8>) -> Option<()> {
+/// Appends the bytes; `None`, and nothing sure about `out`, if the text isn't canonical: padded, and in the one spelling
+/// of its bytes.
+pub(crate) fn decode(text: &str, out: &mut Vec<u8>) -> Option<()> {
     let (groups, []) = text.as_bytes().as_chunks::<4>() else {
         return None;
     };
@@ -74,6 +75,23 @@ pub(super) fn decode(text: &str, out: &mut Vec<u8>) -> Option<()> {
         return None;
     }
     out.extend_from_slice(bits.to_be_bytes().get(1..1 + bytes)?);
+    Some(())
+}
+
+/// Appends the bytes of a text with or without padding, in any spelling.
+pub(crate) fn decode_lax(text: &str, out: &mut Vec<u8>) -> Option<()> {
+    let (groups, rest) = text.trim_end_matches('=').as_bytes().as_chunks::<4>();
+    for group in groups {
+        out.extend_from_slice(bits(group, 4)?.to_be_bytes().get(1..)?);
+    }
+    let mut last = [b'A'; 4];
+    last.get_mut(..rest.len())?.copy_from_slice(rest);
+    let bytes = match rest.len() {
+        0 => return Some(()),
+        1 => return None,
+        digits => digits - 1,
+    };
+    out.extend_from_slice(bits(&last, rest.len())?.to_be_bytes().get(1..1 + bytes)?);
     Some(())
 }
 
@@ -124,6 +142,26 @@ mod tests {
             "Zm9vä",
         ] {
             assert_eq!(decode(text, &mut Vec::new()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_lax_reader_takes_it_with_and_without_padding() {
+        for (text, bytes) in [
+            ("", &b""[..]),
+            ("Zg==", b"f"),
+            ("Zg", b"f"),
+            ("Zm8=", b"fo"),
+            ("Zm9v", b"foo"),
+            ("Zm9vYmFy", b"foobar"),
+            ("/+8=", b"\xff\xef"),
+        ] {
+            let mut out = Vec::new();
+            assert_eq!(decode_lax(text, &mut out), Some(()), "{text}");
+            assert_eq!(out, bytes);
+        }
+        for text in ["Z", "Zm9vY", "Zm 9", "Zm9v=Zm9v", "ä"] {
+            assert_eq!(decode_lax(text, &mut Vec::new()), None, "{text}");
         }
     }
 }
