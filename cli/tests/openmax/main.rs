@@ -18,7 +18,6 @@ mod host;
 mod input;
 mod lines;
 mod matrix;
-mod measure;
 mod provider;
 mod reload;
 mod resume;
