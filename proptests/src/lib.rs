@@ -8,6 +8,7 @@
 //! * [`mod@reference`]: a model that is simpler than what it judges, and predicts what may be seen (TW-01 … TW-10).
 //! * [`laws`]: L1 – L10 as functions over your own machine; [`laws::check`] holds all of ours to them.
 //! * [`faults`]: an agent with a fault put in on purpose, to see who finds it.
+//! * [`fuzz`]: targets for fuzzers: any bytes, one invariant.
 //! * [`script`], [`cases`]: what hosts, models, tools, hooks and disks do; small inputs after public bug reports.
 //!
 //! Everything here takes an agent as [`turnwire::vocab::Agent`] and knows nothing of how it works. Yours is tested like
@@ -59,6 +60,7 @@ use proptest::test_runner::{Config, RngSeed};
 pub mod bytes;
 pub mod cases;
 pub mod faults;
+pub mod fuzz;
 pub mod laws;
 pub mod reference;
 pub mod scenario;

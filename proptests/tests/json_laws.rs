@@ -1,73 +1,18 @@
 //! The strict scan, the decoder and the writer against serde_json.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use proptest::prelude::*;
 use serde::Deserialize;
-use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use turnwire::json::{
     JsonFault, JsonFaultKind, Members, Raw, ScanRules, Str, scan, scan_value, write_raw,
     write_raw_line_safe, write_str, write_str_line_safe,
 };
-
-/// A value that serde_json takes, and in which no name occurs twice.
-struct Strict;
-
-impl<'de> Deserialize<'de> for Strict {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl<'de> Visitor<'de> for Any {
-            type Value = Strict;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a value without duplicate names")
-            }
-
-            fn visit_bool<E>(self, _: bool) -> Result<Strict, E> {
-                Ok(Strict)
-            }
-
-            fn visit_i64<E>(self, _: i64) -> Result<Strict, E> {
-                Ok(Strict)
-            }
-
-            fn visit_u64<E>(self, _: u64) -> Result<Strict, E> {
-                Ok(Strict)
-            }
-
-            fn visit_f64<E>(self, _: f64) -> Result<Strict, E> {
-                Ok(Strict)
-            }
-
-            fn visit_str<E>(self, _: &str) -> Result<Strict, E> {
-                Ok(Strict)
-            }
-
-            fn visit_unit<E>(self) -> Result<Strict, E> {
-                Ok(Strict)
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Strict, A::Error> {
-                while seq.next_element::<Strict>()?.is_some() {}
-                Ok(Strict)
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Strict, A::Error> {
-                let mut names = BTreeSet::new();
-                while let Some((name, Strict)) = map.next_entry::<String, Strict>()? {
-                    if !names.insert(name) {
-                        return Err(de::Error::custom("duplicate"));
-                    }
-                }
-                Ok(Strict)
-            }
-        }
-        deserializer.deserialize_any(Any)
-    }
-}
+use turnwire_proptests::fuzz::models::{agree, strict};
 
 /// Text that is JSON, or nearly.
 fn nearly_json() -> impl Strategy<Value = Vec<u8>> {
@@ -198,22 +143,6 @@ fn escape_all(text: &str) -> String {
     format!("\"{units}\"")
 }
 
-/// Whether both readers agree about a text, and why not.
-fn agree(bytes: &[u8]) -> Result<(), String> {
-    let ours = scan_value(bytes, &ScanRules::STRICT);
-    let theirs = serde_json::from_slice::<Strict>(bytes);
-    match (&ours, &theirs) {
-        // serde_json has no number beyond a double; we keep the text.
-        (Ok(_), Err(error)) if error.to_string().contains("number out of range") => Ok(()),
-        (Ok(_), Ok(_)) | (Err(_), Err(_)) => Ok(()),
-        _ => Err(format!(
-            "{:?}: ours {ours:?}, theirs {:?}",
-            String::from_utf8_lossy(bytes),
-            theirs.map(|_| ())
-        )),
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -250,7 +179,7 @@ proptest! {
         let mut members = Members::new();
         let ours = scan(line.as_bytes(), &ScanRules::STRICT, &mut members);
         let is_object = text.starts_with('{');
-        prop_assert_eq!(ours.is_ok(), is_object && serde_json::from_str::<Strict>(&text).is_ok());
+        prop_assert_eq!(ours.is_ok(), is_object && strict(text.as_bytes()).is_ok());
         if let Ok(object) = ours {
             let theirs: BTreeMap<String, Value> = serde_json::from_str(&text).unwrap();
             prop_assert_eq!(object.len(), theirs.len());

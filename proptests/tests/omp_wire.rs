@@ -19,6 +19,7 @@ use serde_json::Value;
 use turnwire::json::{Members, Raw, ScanRules, scan_value};
 use turnwire::protocol::omp::codec::ChunkReader;
 use turnwire::protocol::omp::wire::*;
+use turnwire_proptests::fuzz::models::{agent_line_again, host_line_again, messages_of};
 
 fn value(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap()
@@ -30,108 +31,12 @@ fn message_again(message: Raw<'_>) -> Vec<u8> {
     bytes
 }
 
-/// The messages that an event repeats.
-fn messages<'a>(event: &Event<'a>) -> Vec<Raw<'a>> {
-    match event {
-        Event::AgentEnd(end) => end.messages.clone(),
-        Event::TurnEnd(end) => [vec![end.message], end.tool_results.clone()].concat(),
-        Event::MessageStart(start) => vec![start.message],
-        Event::MessageEnd(end) => vec![end.message],
-        Event::IrcMessage(irc) => vec![irc.message],
-        Event::MessageUpdate(update) => {
-            let partial = match &update.update {
-                Update::TextStart(body) => body.partial,
-                Update::TextDelta(body) => body.partial,
-                Update::TextEnd(body) => body.partial,
-                Update::ThinkingStart(body) => body.partial,
-                Update::ThinkingDelta(body) => body.partial,
-                Update::ThinkingEnd(body) => body.partial,
-                Update::ToolcallStart(body) => body.partial,
-                Update::ToolcallDelta(body) => body.partial,
-                Update::ToolcallEnd(body) => body.partial,
-                _ => Any::ABSENT,
-            };
-            partial
-                .get()
-                .into_iter()
-                .chain(update.message.get())
-                .collect()
-        }
-        _ => vec![],
-    }
-}
-
-/// Reads an agent's line, writes it, and reads it again.
-fn there_and_back(line: &[u8]) -> Option<Result<(), String>> {
-    let mut members = Members::new();
-    let read = AgentLine::decode(line, &mut members).ok()?;
-    let mut bytes = Vec::new();
-    read.encode(&mut bytes);
-    if value(&bytes) != value(line) {
-        return Some(Err(format!(
-            "written as {}",
-            String::from_utf8_lossy(&bytes)
-        )));
-    }
-    let mut members = Members::new();
-    if AgentLine::decode(&bytes, &mut members).as_ref() != Ok(&read) {
-        return Some(Err("not the same value".into()));
-    }
-    if let AgentLine::Response(response) = &read
-        && let Ok(data) = response.payload()
-    {
-        let mut bytes = Vec::new();
-        response.encode_with(&data, &mut bytes);
-        if value(&bytes) != value(line) {
-            return Some(Err(format!(
-                "payload written as {}",
-                String::from_utf8_lossy(&bytes)
-            )));
-        }
-    }
-    if let AgentLine::Event(event) = &read {
-        for message in messages(event) {
-            let Ok(read) = Message::decode(message) else {
-                continue;
-            };
-            let mut bytes = Vec::new();
-            read.encode(&mut bytes);
-            if value(&bytes) != value(message.as_str().as_bytes()) {
-                return Some(Err(format!(
-                    "message written as {}",
-                    String::from_utf8_lossy(&bytes)
-                )));
-            }
-        }
-    }
-    Some(Ok(()))
-}
-
-fn host_there_and_back(line: &[u8]) -> Option<Result<(), String>> {
-    let mut members = Members::new();
-    let read = HostLine::decode(line, &mut members).ok()?;
-    let mut bytes = Vec::new();
-    read.encode(&mut bytes);
-    if value(&bytes) != value(line) {
-        return Some(Err(format!(
-            "written as {}",
-            String::from_utf8_lossy(&bytes)
-        )));
-    }
-    let mut members = Members::new();
-    let same = HostLine::decode(&bytes, &mut members).as_ref() == Ok(&read);
-    Some(
-        same.then_some(())
-            .ok_or_else(|| "not the same value".into()),
-    )
-}
-
 #[test]
 fn l10_a_line_of_every_kind_reads_and_writes_back_equal() {
     let mut kinds = BTreeSet::new();
     let mut members = Members::new();
     for line in agent_lines() {
-        assert_eq!(there_and_back(line.as_bytes()), Some(Ok(())), "{line}");
+        assert_eq!(agent_line_again(line.as_bytes()), Some(Ok(())), "{line}");
         let read = AgentLine::decode(line.as_bytes(), &mut members).unwrap();
         kinds.insert(read.kind().to_owned());
         kinds.insert(match &read {
@@ -153,7 +58,7 @@ fn l10_a_line_of_every_kind_reads_and_writes_back_equal() {
     }
     let mut kinds = BTreeSet::new();
     for line in host_lines() {
-        assert_eq!(host_there_and_back(line.as_bytes()), Some(Ok(())), "{line}");
+        assert_eq!(host_line_again(line.as_bytes()), Some(Ok(())), "{line}");
         kinds.insert(
             match HostLine::decode(line.as_bytes(), &mut members).unwrap() {
                 HostLine::Command { command, .. } => command.tag().unwrap(),
@@ -289,7 +194,7 @@ proptest! {
     fn l10_a_disturbed_line_of_an_agent_is_kept_whole(which in any::<Index>(), edits in edits()) {
         let lines = agent_lines();
         let line = disturbed(&lines[which.index(lines.len())], &edits).to_string();
-        if let Some(result) = there_and_back(line.as_bytes()) {
+        if let Some(result) = agent_line_again(line.as_bytes()) {
             prop_assert_eq!(result, Ok(()), "{}", line);
         }
     }
@@ -298,7 +203,7 @@ proptest! {
     fn l10_a_disturbed_line_of_a_host_is_kept_whole(which in any::<Index>(), edits in edits()) {
         let lines = host_lines();
         let line = disturbed(&lines[which.index(lines.len())], &edits).to_string();
-        if let Some(result) = host_there_and_back(line.as_bytes()) {
+        if let Some(result) = host_line_again(line.as_bytes()) {
             prop_assert_eq!(result, Ok(()), "{}", line);
         }
     }
@@ -369,11 +274,11 @@ fn l10_recorded_lines_are_known_and_write_back_equal() {
                         _ => chunks.other_line().unwrap(),
                     }
                     let line = whole.as_deref().unwrap_or(line.as_bytes());
-                    assert_eq!(there_and_back(line), Some(Ok(())), "{name}");
+                    assert_eq!(agent_line_again(line), Some(Ok(())), "{name}");
                     match AgentLine::decode(line, &mut members).unwrap() {
                         AgentLine::Unknown { kind, .. } => panic!("{name}: {kind}"),
                         AgentLine::Event(event) => {
-                            for message in messages(&event) {
+                            for message in messages_of(&event) {
                                 let shrunk = name.starts_with("14");
                                 let read = Message::decode(message).unwrap();
                                 assert!(known(&read) || shrunk, "{name}: {message}");
@@ -403,7 +308,7 @@ fn l10_recorded_lines_are_known_and_write_back_equal() {
                 }
                 Row::Host(line) => {
                     let text = host_text(line.as_bytes());
-                    if let Some(result) = host_there_and_back(&text) {
+                    if let Some(result) = host_line_again(&text) {
                         assert_eq!(result, Ok(()), "{name}: {line}");
                     }
                 }

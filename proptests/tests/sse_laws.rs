@@ -3,71 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use proptest::prelude::*;
-use turnwire::frame::{BadUtf8, SseDecoder, SseEvent, SseFault, SseFaultKind, SseLimits};
+use turnwire::frame::{BadUtf8, SseDecoder, SseFault, SseFaultKind, SseLimits};
 use turnwire_proptests::cases::pieces;
-
-type Seen = Result<(String, String, Option<String>, Option<u64>), SseFault>;
-
-fn own(event: Result<SseEvent<'_>, SseFault>) -> Seen {
-    event.map(|event| {
-        (
-            event.event.to_owned(),
-            event.data.to_owned(),
-            event.id.map(Into::into),
-            event.retry,
-        )
-    })
-}
-
-fn decode(limits: SseLimits, pieces: &[&[u8]]) -> Vec<Seen> {
-    let mut decoder = SseDecoder::new(limits);
-    let mut seen = vec![];
-    for mut piece in pieces.iter().copied() {
-        while let Some(event) = decoder.next(&mut piece) {
-            seen.push(own(event));
-        }
-        assert!(piece.is_empty());
-    }
-    seen.extend(decoder.finish().map(own));
-    assert!(decoder.finish().is_none());
-    seen
-}
-
-/// The standard's algorithm, the slow and plain way, over the whole stream,
-/// which is UTF-8 and within the limits.
-fn model(text: &str) -> Vec<Seen> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let text = text.replace("\r\n", "\n").replace('\r', "\n");
-    let mut seen = vec![];
-    let (mut event, mut data, mut id, mut retry) = (String::new(), None::<String>, None, None);
-    // One blank line more: what stands at the end counts.
-    for line in text.split('\n').chain([""]) {
-        if line.is_empty() {
-            let event = std::mem::take(&mut event);
-            if let Some(data) = data.take() {
-                seen.push(Ok((event, data, id.clone(), retry)));
-            }
-            continue;
-        }
-        let (name, value) = line.split_once(':').unwrap_or((line, ""));
-        let value = value.strip_prefix(' ').unwrap_or(value);
-        match name {
-            "event" => event = value.to_owned(),
-            "data" => {
-                data = Some(match data {
-                    Some(data) => data + "\n" + value,
-                    None => value.to_owned(),
-                });
-            }
-            "id" if !value.contains('\0') => id = Some(value.to_owned()),
-            "retry" if value.bytes().all(|byte| byte.is_ascii_digit()) => {
-                retry = value.parse().ok().or(retry)
-            }
-            _ => {}
-        }
-    }
-    seen
-}
+use turnwire_proptests::fuzz::models::{model_sse, split_sse};
 
 const LIMITS: SseLimits = SseLimits {
     max_event_bytes: 1 << 20,
@@ -93,12 +31,12 @@ proptest! {
         text in stream(),
         cuts in prop::collection::btree_set(0_usize..100, 0..6),
     ) {
-        let expected = model(&text);
+        let expected = model_sse(&text);
         let bytes = text.as_bytes();
         let cuts: Vec<usize> = cuts.into_iter().filter(|&cut| cut <= bytes.len()).collect();
-        prop_assert_eq!(&decode(LIMITS, &[bytes]), &expected);
-        prop_assert_eq!(&decode(LIMITS, &pieces(bytes, &cuts)), &expected);
-        prop_assert_eq!(&decode(LIMITS, &bytes.chunks(1).collect::<Vec<_>>()), &expected);
+        prop_assert_eq!(&split_sse(LIMITS, &[bytes]), &expected);
+        prop_assert_eq!(&split_sse(LIMITS, &pieces(bytes, &cuts)), &expected);
+        prop_assert_eq!(&split_sse(LIMITS, &bytes.chunks(1).collect::<Vec<_>>()), &expected);
     }
 
     #[test]
@@ -117,12 +55,12 @@ proptest! {
         }
         let limits = SseLimits { max_event_bytes, bad_utf8: if replace { BadUtf8::Replace } else { BadUtf8::Refuse } };
         let cuts: Vec<usize> = cuts.into_iter().filter(|&cut| cut <= bytes.len()).collect();
-        let expected = decode(limits, &[&bytes]);
+        let expected = split_sse(limits, &[&bytes]);
         for event in expected.iter().flatten() {
             prop_assert!(event.1.len() <= max_event_bytes);
         }
-        prop_assert_eq!(&decode(limits, &pieces(&bytes, &cuts)), &expected);
-        prop_assert_eq!(&decode(limits, &bytes.chunks(1).collect::<Vec<_>>()), &expected);
+        prop_assert_eq!(&split_sse(limits, &pieces(&bytes, &cuts)), &expected);
+        prop_assert_eq!(&split_sse(limits, &bytes.chunks(1).collect::<Vec<_>>()), &expected);
     }
 }
 
@@ -147,7 +85,7 @@ fn the_limit_is_exact_however_the_data_is_spelled() {
             };
             text.push_str("\nevent: after\ndata: z\n\n");
             for size in [1, 7, 1000] {
-                let seen = decode(limits, &text.as_bytes().chunks(size).collect::<Vec<_>>());
+                let seen = split_sse(limits, &text.as_bytes().chunks(size).collect::<Vec<_>>());
                 assert_eq!(seen.len(), 2, "{text:?}");
                 match &seen[0] {
                     Ok(event) => assert!(event.1.len() == length && length <= 100),
@@ -173,7 +111,7 @@ fn an_event_of_many_mebibytes_passes_and_an_endless_comment_takes_no_memory() {
     };
     let data = "x".repeat(24 << 20);
     let text = format!(":{data}\ndata: {data}\n\n");
-    let seen = decode(limits, &text.as_bytes().chunks(65_536).collect::<Vec<_>>());
+    let seen = split_sse(limits, &text.as_bytes().chunks(65_536).collect::<Vec<_>>());
     assert_eq!(seen.len(), 1);
     assert_eq!(seen[0].as_ref().unwrap().1.len(), data.len());
     let small = SseLimits {
@@ -181,7 +119,7 @@ fn an_event_of_many_mebibytes_passes_and_an_endless_comment_takes_no_memory() {
         ..SseLimits::default()
     };
     let text = format!(":{data}\ndata: small\n\n");
-    let seen = decode(small, &text.as_bytes().chunks(65_536).collect::<Vec<_>>());
+    let seen = split_sse(small, &text.as_bytes().chunks(65_536).collect::<Vec<_>>());
     assert_eq!(seen, [Ok((String::new(), "small".to_owned(), None, None))]);
 }
 
@@ -190,7 +128,7 @@ fn bytes_that_are_not_utf8_cost_their_own_event_only() {
     let bytes =
         b"data: a\n\ndata: \xff\xfe\n\ndata: b\n\nevent: \xff\ndata: c\n\n: \xff\ndata: d\n\n";
     let texts = |limits| -> Vec<Result<String, SseFaultKind>> {
-        decode(limits, &[bytes])
+        split_sse(limits, &[bytes])
             .into_iter()
             .map(|seen| seen.map(|event| event.1).map_err(|fault| fault.kind))
             .collect()
@@ -206,7 +144,7 @@ fn bytes_that_are_not_utf8_cost_their_own_event_only() {
         texts(replace),
         [ok("a"), ok("\u{fffd}\u{fffd}"), ok("b"), ok("c"), ok("d")]
     );
-    let faults: Vec<u64> = decode(LIMITS, &[bytes])
+    let faults: Vec<u64> = split_sse(LIMITS, &[bytes])
         .into_iter()
         .filter_map(|seen| seen.err().map(|f| f.offset))
         .collect();

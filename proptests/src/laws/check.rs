@@ -54,7 +54,10 @@ fn check_agent(report: &Report) -> Result<(), Broken> {
 }
 
 /// Laws that take nothing but a machine and a story.
-fn all<M: Machine>(make: impl Fn() -> M, story: &[(M::Input, Now)]) -> Result<(), Broken> {
+pub(crate) fn all<M: Machine>(
+    make: impl Fn() -> M,
+    story: &[(M::Input, Now)],
+) -> Result<(), Broken> {
     law_l2(&make, story, 3)?;
     law_l3(&make, story)?;
     law_l4(&make, story)?;
@@ -204,7 +207,10 @@ pub fn check_decoders(data: &[u8]) -> Result<(), Broken> {
 }
 
 /// L8 of a reply: whatever comes, one chunk settles it, and nothing follows.
-fn settles_once(mut reply: ReplyMachine, story: &[(ReplyInput, Now)]) -> Result<(), Broken> {
+pub(crate) fn settles_once(
+    mut reply: ReplyMachine,
+    story: &[(ReplyInput, Now)],
+) -> Result<(), Broken> {
     let mut chunks = Vec::new();
     for (input, now) in story {
         // Never misuse: it has none.

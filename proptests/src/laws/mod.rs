@@ -40,6 +40,7 @@ use std::fmt::{self, Debug};
 
 use turnwire::vocab::{Due, Misuse, Now};
 
+pub(crate) use self::check::{all, settles_once};
 pub use self::check::{check, check_decoders};
 pub use self::machines::{
     AgentMachine, ClientInput, ClientMachine, ClientSaid, LineMachine, LineSaid, ObserverInput,

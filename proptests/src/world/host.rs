@@ -24,8 +24,8 @@ pub struct HostEnd<P: Speaks> {
     pub log: Vec<Entry>,
     /// The Client has said that the agent is gone.
     pub closed: bool,
-    pub(super) checker: Checker,
-    pub(super) faults: Vec<String>,
+    pub(crate) checker: Checker,
+    pub(crate) faults: Vec<String>,
     prompts: Vec<PromptId>,
     closed_questions: Vec<AskId>,
     next_command: u64,
@@ -43,7 +43,7 @@ pub enum Entry {
 }
 
 /// What the Client wants of its embedder, beside listening.
-pub(super) enum Wish<P: Speaks> {
+pub(crate) enum Wish<P: Speaks> {
     Nothing,
     Finding(turnwire::protocol::Finding),
     CloseInput,
@@ -53,7 +53,7 @@ pub(super) enum Wish<P: Speaks> {
 
 impl<P: Speaks> HostEnd<P> {
     /// A host whose agent hasn't said anything yet.
-    pub(super) fn new(config: P::ClientConfig) -> Self {
+    pub(crate) fn new(config: P::ClientConfig) -> Self {
         HostEnd {
             client: Client::new(config),
             mirror: Mirror::new(),
@@ -70,7 +70,7 @@ impl<P: Speaks> HostEnd<P> {
     }
 
     /// Gives a command, if the Client takes one.
-    pub(super) fn command(&mut self, command: Command, now: Now) -> Option<Call> {
+    pub(crate) fn command(&mut self, command: Command, now: Now) -> Option<Call> {
         if self.closed || !self.client.wants_commands() {
             return None;
         }
@@ -85,7 +85,7 @@ impl<P: Speaks> HostEnd<P> {
     }
 
     /// The next output, and the bytes before it.
-    pub(super) fn poll(&mut self, now: Now, lines: &mut Vec<u8>) -> Option<Wish<P>> {
+    pub(crate) fn poll(&mut self, now: Now, lines: &mut Vec<u8>) -> Option<Wish<P>> {
         let due = self.client.poll_timeout();
         let output = self.client.poll_output(lines);
         let some = output.is_some() || !lines.is_empty();

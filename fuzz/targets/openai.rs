@@ -1,0 +1,5 @@
+//! Whatever an OpenAI-compatible endpoint sends, cut anywhere, gives the same chunks and exactly one settlement, and
+//! the laws of a machine hold.
+#![cfg_attr(fuzzing, no_main)]
+
+turnwire_fuzz::target!(openai);

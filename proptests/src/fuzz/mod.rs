@@ -1,0 +1,143 @@
+//! Bodies of fuzz targets: any bytes, one invariant.
+//!
+//! A target is a function of the bytes that a fuzzer mutates; an `Err` is a finding, and so is a panic. They are
+//! plain functions, so that a test replays kept inputs and a property test can call them, too. The package
+//! `turnwire-fuzz` wraps each one for libFuzzer; the inputs that it starts from are in `fuzz/seeds`, a folder a target.
+//!
+//! Where a story needs more than the bytes of a peer, the other things are control bytes between them ([`Told`]): they
+//! can't stand in a line that anybody writes, and a seed stays readable.
+
+mod client;
+mod frames;
+mod json;
+mod model;
+mod observer;
+mod omp;
+mod server;
+mod whole;
+mod wire;
+
+use turnwire::vocab::Now;
+
+use crate::laws::Broken;
+
+pub use self::client::openmax_client;
+pub use self::frames::{lines, sse};
+pub use self::json::{scan, writer};
+pub use self::model::{anthropic, openai, script};
+pub use self::observer::{openmax_observer, recording};
+pub use self::omp::{omp_agent_line, omp_frames_in, omp_frames_out, omp_host_line};
+pub use self::server::openmax_server;
+pub use self::whole::{laws, scenario, world};
+pub use self::wire::{openmax_agent_line, openmax_host_line};
+
+pub(crate) use self::json::same_value;
+
+/// Plain models and comparisons that the property tests use as well.
+pub mod models {
+    pub use super::frames::{LineSeen, SseSeen, model_lines, model_sse, split_lines, split_sse};
+    pub use super::json::{agree, same_value, strict};
+    pub use super::omp::{agent_line_again, host_line_again, messages_of};
+}
+
+/// What a target makes of its bytes.
+pub type Target = fn(&[u8]) -> Result<(), Broken>;
+
+/// Every target, by the name of its binary and of its folder of seeds.
+pub const TARGETS: [(&str, Target); 20] = [
+    ("lines", lines),
+    ("sse", sse),
+    ("scan", scan),
+    ("writer", writer),
+    ("openai", openai),
+    ("anthropic", anthropic),
+    ("script", script),
+    ("openmax_agent_line", openmax_agent_line),
+    ("openmax_host_line", openmax_host_line),
+    ("openmax_server", openmax_server),
+    ("openmax_client", openmax_client),
+    ("openmax_observer", openmax_observer),
+    ("recording", recording),
+    ("omp_agent_line", omp_agent_line),
+    ("omp_host_line", omp_host_line),
+    ("omp_frames_out", omp_frames_out),
+    ("omp_frames_in", omp_frames_in),
+    ("scenario", scenario),
+    ("laws", laws),
+    ("world", world),
+];
+
+fn must(holds: bool, law: &'static str, why: impl FnOnce() -> String) -> Result<(), Broken> {
+    if holds {
+        return Ok(());
+    }
+    Err(Broken { law, why: why() })
+}
+
+fn shown(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A part of a story: bytes that a peer writes at once, or a control byte with the byte behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told<'a> {
+    Bytes(&'a [u8]),
+    /// 1 to 31, but for tab, newline and carriage return.
+    Control(u8, u8),
+}
+
+/// The most parts of a story.
+const MOST_PARTS: usize = 400;
+
+/// Reads a story. See the [module](self).
+fn story(data: &[u8]) -> Vec<Told<'_>> {
+    let is_control = |byte: &u8| matches!(byte, 1..=8 | 11 | 12 | 14..=31);
+    let mut parts = Vec::new();
+    let mut rest = data;
+    while parts.len() < MOST_PARTS {
+        rest = match rest {
+            [] => break,
+            [control, tail @ ..] if is_control(control) => {
+                let (pick, tail) = tail.split_first().unwrap_or((&0, &[]));
+                parts.push(Told::Control(*control, *pick));
+                tail
+            }
+            _ => {
+                let end = rest.iter().position(is_control).unwrap_or(rest.len());
+                let (bytes, tail) = rest.split_at(end);
+                parts.push(Told::Bytes(bytes));
+                tail
+            }
+        };
+    }
+    parts
+}
+
+/// The time of everything in a target that has no clock.
+const NOW: Now = crate::world::START;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_story_is_bytes_and_controls() {
+        assert_eq!(
+            story(b"a\nb\x01zc\x02"),
+            [
+                Told::Bytes(b"a\nb"),
+                Told::Control(1, b'z'),
+                Told::Bytes(b"c"),
+                Told::Control(2, 0)
+            ]
+        );
+        assert_eq!(story(b""), []);
+    }
+
+    #[test]
+    fn no_bytes_break_nothing() {
+        for (name, target) in TARGETS {
+            assert_eq!(target(b""), Ok(()), "{name}");
+        }
+    }
+}
