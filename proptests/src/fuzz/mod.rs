@@ -78,6 +78,12 @@ fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// Whether a value that is kept as text can be another text once it is written: a carriage return between two tokens
+/// is left out, and half a surrogate pair is replaced.
+fn is_respelled(line: &[u8]) -> bool {
+    line.contains(&b'\r') || line.windows(2).any(|two| two == b"\\u")
+}
+
 /// A part of a story: bytes that a peer writes at once, or a control byte with the byte behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told<'a> {

@@ -11,7 +11,7 @@ use turnwire::{
     },
 };
 
-use super::{models::split_lines, must, same_value, shown};
+use super::{is_respelled, models::split_lines, must, same_value, shown};
 use crate::{
     bytes::Source,
     laws::{Broken, LineSaid},
@@ -72,7 +72,10 @@ fn agent_again(line: &[u8], read: &AgentLine<'_>, others: &mut Members) -> Resul
     read.encode(&mut bytes);
     written("line", line, &bytes)?;
     let again = AgentLine::decode(&bytes, others);
-    if again.as_ref() != Ok(read) {
+    let mut twice = Vec::new();
+    again.iter().for_each(|again| again.encode(&mut twice));
+    let same = again.as_ref() == Ok(read) || is_respelled(line);
+    if twice != bytes || !same {
         return Err(format!("{read:?} comes back as {again:?}"));
     }
     if let AgentLine::Response(response) = read
@@ -112,8 +115,11 @@ pub fn host_line_again(line: &[u8]) -> Option<Result<(), String>> {
     let mut bytes = Vec::new();
     read.encode(&mut bytes);
     let again = HostLine::decode(&bytes, &mut others);
+    let mut twice = Vec::new();
+    again.iter().for_each(|again| again.encode(&mut twice));
+    let same = again.as_ref() == Ok(&read) || is_respelled(line);
     Some(written("line", line, &bytes).and_then(|()| {
-        if again.as_ref() == Ok(&read) {
+        if twice == bytes && same {
             return Ok(());
         }
         Err(format!("{read:?} comes back as {again:?}"))
