@@ -153,6 +153,11 @@ impl Growing {
 
     /// Appends the message as it is now.
     pub(super) fn snapshot(&self, out: &mut Vec<u8>) {
+        self.with_tail(&self.tail, out);
+    }
+
+    /// Appends the message as it is now, with this behind its content.
+    pub(super) fn with_tail(&self, tail: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"role\":\"assistant\",\"content\":[");
         for (index, part) in self.parts.iter().enumerate() {
             if index > 0 {
@@ -161,7 +166,7 @@ impl Growing {
             out.extend_from_slice(&part.json);
             out.extend_from_slice(part.close);
         }
-        out.extend_from_slice(&self.tail);
+        out.extend_from_slice(tail);
     }
 
     /// Appends an update: with two snapshots, or with none if the host asked for deltas. `false`: this block has none.

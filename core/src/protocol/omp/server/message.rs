@@ -70,13 +70,9 @@ pub(super) fn reply(content: &[&Block], outcome: &Outcome, calls: &mut Calls) ->
     encoded(WireMessage::from(message))
 }
 
-/// What stands behind the content of a reply that streams: usage zero, `stop`.
-pub(super) fn growing_tail(author: &Author, at_ms: u64, response_id: Option<&str>) -> Vec<u8> {
-    let outcome = Outcome {
-        response_id: response_id.map(String::from),
-        ..Outcome::unknown(author.clone(), StopReason::Stop, at_ms)
-    };
-    let whole = reply(&[], &outcome, &mut Calls::default());
+/// What stands behind the content of a reply.
+pub(super) fn tail(outcome: &Outcome) -> Vec<u8> {
+    let whole = reply(&[], outcome, &mut Calls::default());
     const HEAD: &[u8] = b"{\"role\":\"assistant\",\"content\":[";
     whole.get(HEAD.len()..).unwrap_or_default().to_vec()
 }

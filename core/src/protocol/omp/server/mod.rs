@@ -4,6 +4,7 @@
 //! them late: what is held back, and until when, is in [`ticket`] and [`run`]. Queries are answered from the mirror of
 //! the events; what needs the outside world is asked of the embedder ([`outside`]).
 
+mod calls;
 mod commands;
 mod entries;
 mod goals;
@@ -178,7 +179,7 @@ impl ServerFace<Omp> for Face {
     }
 
     fn line(&mut self, line: &Split<'_>, now: Now, out: &mut Outbox<Omp>) {
-        self.now = now;
+        self.tick(now);
         if self.input != Input::Reading {
             return;
         }
@@ -201,7 +202,7 @@ impl ServerFace<Omp> for Face {
     }
 
     fn end(&mut self, now: Now, out: &mut Outbox<Omp>) {
-        self.now = now;
+        self.tick(now);
         if self.input != Input::Reading {
             return;
         }
@@ -212,7 +213,7 @@ impl ServerFace<Omp> for Face {
     }
 
     fn signal(&mut self, signal: Signal, now: Now, out: &mut Outbox<Omp>) {
-        self.now = now;
+        self.tick(now);
         if let Some(first) = self.signal {
             // At once: only what the host is owed is still said.
             return self.closed(&CloseWhy::Signal(first), out);
@@ -232,7 +233,7 @@ impl ServerFace<Omp> for Face {
     }
 
     fn event(&mut self, event: &Event, out: &mut Outbox<Omp>) {
-        self.now = event.at;
+        self.tick(event.at);
         self.said(event, out);
         self.resume(out);
     }
@@ -244,12 +245,12 @@ impl ServerFace<Omp> for Face {
     }
 
     fn extra(&mut self, extra: OmpExtra, now: Now, out: &mut Outbox<Omp>) {
-        self.now = now;
+        self.tick(now);
         self.extra_line(&extra, out);
     }
 
     fn settled(&mut self, id: u64, outcome: OmpOutcome, now: Now, out: &mut Outbox<Omp>) {
-        self.now = now;
+        self.tick(now);
         self.outside_settled(id, outcome, out);
         self.resume(out);
     }
@@ -266,6 +267,12 @@ impl ServerFace<Omp> for Face {
 }
 
 impl Face {
+    /// Time that goes back stands still.
+    fn tick(&mut self, now: Now) {
+        self.now.mono_us = self.now.mono_us.max(now.mono_us);
+        self.now.unix_ms = now.unix_ms;
+    }
+
     /// Reads a line, and acts on it or lets it wait for the answer to an earlier one.
     fn receive(&mut self, text: &[u8], members: &mut Members, out: &mut Outbox<Omp>) {
         let read = HostLine::decode(text, members);

@@ -9,6 +9,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use super::calls::Open;
 use super::growing::{Growing, Head, Step, put_id};
 use super::message::{self, Outcome, name_call, stop_reason};
 use super::models::{Author, Models};
@@ -18,16 +19,12 @@ use crate::protocol::Outbox;
 use crate::protocol::ids::Calls;
 use crate::protocol::omp::Omp;
 use crate::protocol::omp::wire::{
-    AgentStart, Any, AutoRetryEnd, AutoRetryStart, Num, StopReason, ToolExecutionEnd,
-    ToolExecutionStart, ToolExecutionUpdate, TurnStart,
+    AgentStart, Any, AutoRetryEnd, AutoRetryStart, Num, StopReason, TurnStart,
 };
 use crate::vocab::*;
 
 /// Calls whose wire ids are remembered after their end.
 const MOST_CALLS: usize = 65_536;
-
-/// The most output of a running tool that an update repeats, in bytes: its tail.
-const MOST_GATHERED: usize = 256 * 1024;
 
 /// What the real program says of a reply that was cut off by the host.
 const INTERRUPTED: &str = "Interrupted by user";
@@ -71,17 +68,6 @@ struct Ended {
     first_us: Option<u64>,
 }
 
-/// A call that runs.
-#[derive(Debug)]
-struct Open {
-    name: Text,
-    args: Option<ToolInput>,
-    /// Its output so far.
-    gathered: Vec<Block>,
-    /// The model made it, so its result is a message.
-    of_model: bool,
-}
-
 /// The state of the run.
 #[derive(Debug)]
 pub(super) struct Run {
@@ -89,12 +75,12 @@ pub(super) struct Run {
     numbers: u64,
     turn: Option<TurnId>,
     /// A turn of the wire is open.
-    open: bool,
+    pub(super) open: bool,
     /// Messages since the last `agent_start`.
     sent: Vec<Encoded>,
     /// The reply and the results of the open turn.
     reply: Option<Encoded>,
-    results: Vec<Encoded>,
+    pub(super) results: Vec<Encoded>,
     growing: Option<Growing>,
     ended: Option<Ended>,
     /// The open request has a reply.
@@ -108,7 +94,7 @@ pub(super) struct Run {
     aborted: bool,
     /// Messages that came between two turns.
     early: Vec<Arc<Message>>,
-    calls: BTreeMap<CallId, Open>,
+    pub(super) calls: BTreeMap<CallId, Open>,
     pub(super) names: Calls,
     /// Messages of the history that went out, so that queries repeat what was said.
     said: BTreeMap<MessageId, Encoded>,
@@ -207,8 +193,11 @@ impl Run {
         self.write_reply(None, pen);
         self.replied = true;
         let number = self.number();
-        let author = pen.author();
-        let tail = message::growing_tail(&author, pen.now.unix_ms, provider_id);
+        let outcome = Outcome {
+            response_id: provider_id.map(String::from),
+            ..Outcome::unknown(pen.author(), StopReason::Stop, pen.now.unix_ms)
+        };
+        let tail = message::tail(&outcome);
         let mut growing = Growing::new(message, number, pen.now.unix_ms, pen.now.mono_us, tail);
         growing.response_id = provider_id.map(String::from);
         pen.printer.event_with("message_start", pen.out, |out| {
@@ -405,7 +394,7 @@ impl Run {
     }
 
     /// Writes the reply that waited. Without the end of its request its usage is zero.
-    fn write_reply(&mut self, end: Option<&RequestEnd<'_>>, pen: &mut Pen<'_>) {
+    pub(super) fn write_reply(&mut self, end: Option<&RequestEnd<'_>>, pen: &mut Pen<'_>) {
         let Some(ended) = self.ended.take() else {
             return;
         };
@@ -502,7 +491,12 @@ impl Run {
         self.write_plain(json, message.id, pen);
     }
 
-    fn write_plain(&mut self, json: Vec<u8>, id: MessageId, pen: &mut Pen<'_>) -> Encoded {
+    pub(super) fn write_plain(
+        &mut self,
+        json: Vec<u8>,
+        id: MessageId,
+        pen: &mut Pen<'_>,
+    ) -> Encoded {
         let number = self.number();
         put_pair("message_start", &json, None, number, pen);
         put_pair("message_end", &json, None, number, pen);
@@ -526,11 +520,17 @@ impl Run {
         if !self.open {
             return;
         }
+        let outcome = Outcome {
+            error,
+            ..Outcome::unknown(pen.author(), stop, pen.now.unix_ms)
+        };
+        if let Some(growing) = self.growing.take() {
+            // An agent that died in the middle of it.
+            let mut json = Vec::new();
+            growing.with_tail(&message::tail(&outcome), &mut json);
+            self.reply_is(json, growing.number, &outcome.stop, None, pen);
+        }
         if self.reply.is_none() {
-            let outcome = Outcome {
-                error,
-                ..Outcome::unknown(pen.author(), stop, pen.now.unix_ms)
-            };
             self.write_empty(&outcome, pen);
         }
         self.turn_end(pen);
@@ -640,133 +640,6 @@ impl Run {
         self.calls.clear();
     }
 
-    pub(super) fn tool_started(&mut self, start: &ToolStart<'_>, pen: &mut Pen<'_>) {
-        self.write_reply(None, pen);
-        self.calls.insert(
-            start.call,
-            Open {
-                name: start.name.clone(),
-                args: start.input.cloned(),
-                gathered: Vec::new(),
-                of_model: matches!(start.cause, ToolCause::Model { .. }),
-            },
-        );
-        let id = name_call(start.call, start.provider_id, &mut self.names);
-        let line = ToolExecutionStart {
-            tool_call_id: id.into(),
-            tool_name: (&**start.name).into(),
-            args: Any(Some(args(start.input))),
-            ..ToolExecutionStart::default()
-        };
-        pen.printer.event(line, pen.out);
-    }
-
-    /// The call runs with other arguments.
-    pub(super) fn decided(&mut self, call: CallId, input: Option<&RawJson>) {
-        if let (Some(open), Some(input)) = (self.calls.get_mut(&call), input) {
-            open.args = Some(ToolInput::Object(input.clone()));
-        }
-    }
-
-    pub(super) fn tool_progress(&mut self, call: CallId, partial: &Progress, pen: &mut Pen<'_>) {
-        let Some(open) = self.calls.get_mut(&call) else {
-            return;
-        };
-        match partial {
-            Progress::Alive => return,
-            Progress::Replace(all) => open.gathered.clone_from(all),
-            Progress::Append(more) => gather(&mut open.gathered, more),
-        }
-        let result = message::tool_output(&open.gathered, None, &mut self.names);
-        let id = name_call(call, None, &mut self.names);
-        let line = ToolExecutionUpdate {
-            tool_call_id: id.into(),
-            tool_name: (&*open.name).into(),
-            args: Any(Some(args(open.args.as_ref()))),
-            partial_result: ours(&result),
-            ..ToolExecutionUpdate::default()
-        };
-        pen.printer.event(line, pen.out);
-    }
-
-    pub(super) fn tool_ended(
-        &mut self,
-        call: CallId,
-        outcome: &ToolOutcome,
-        content: &[Block],
-        show: Option<&Show>,
-        pen: &mut Pen<'_>,
-    ) {
-        let Some(open) = self.calls.remove(&call) else {
-            return;
-        };
-        let details = show.and_then(|show| show.details.as_ref());
-        let result = message::tool_output(content, details, &mut self.names);
-        let id = name_call(call, None, &mut self.names);
-        let line = ToolExecutionEnd {
-            tool_call_id: id.into(),
-            tool_name: (&*open.name).into(),
-            result: ours(&result),
-            is_error: Some(outcome.is_error()),
-            ..ToolExecutionEnd::default()
-        };
-        pen.printer.event(line, pen.out);
-        if open.of_model {
-            let content = content.to_vec();
-            self.result(call, open.name, outcome.is_error(), content, details, pen);
-        }
-        self.names.end(call);
-    }
-
-    /// A call that never began: it has a result all the same.
-    pub(super) fn tool_skipped(&mut self, call: CallId, pen: &mut Pen<'_>) {
-        self.write_reply(None, pen);
-        // The mirror has paired it already.
-        let id = MessageId::of_result(call);
-        let history = pen.mirror.history();
-        let found = history
-            .iter()
-            .rev()
-            .find(|message| message.id == id)
-            .cloned();
-        if let Some(message) = found
-            && let Role::Tool { name, .. } = &message.role
-        {
-            let content = message
-                .content
-                .iter()
-                .map(|block| (**block).clone())
-                .collect();
-            self.result(call, name.clone(), true, content, None, pen);
-        }
-    }
-
-    fn result(
-        &mut self,
-        call: CallId,
-        name: Text,
-        error: bool,
-        content: Vec<Block>,
-        details: Option<&RawJson>,
-        pen: &mut Pen<'_>,
-    ) {
-        let message = Message {
-            id: MessageId::of_result(call),
-            role: Role::Tool { call, name, error },
-            content: content.into_iter().map(Arc::new).collect(),
-            origin: Origin::Harness,
-            prompt: None,
-            about: Some(call),
-            at_ms: pen.now.unix_ms,
-            details: None,
-        };
-        let json = message::plain(&message, false, details, &mut self.names);
-        let json = self.write_plain(json, message.id, pen);
-        if self.open {
-            self.results.push(json);
-        }
-    }
-
     /// A message of the history as JSON: as it went out, if it did.
     pub(super) fn history_json(
         &mut self,
@@ -820,19 +693,6 @@ pub(super) struct RequestEnd<'e> {
     pub(super) usage: Option<Usage>,
     pub(super) cost: &'e Cost,
     pub(super) api_us: u64,
-}
-
-/// The start of a call.
-pub(super) struct ToolStart<'e> {
-    pub(super) call: CallId,
-    pub(super) provider_id: Option<&'e str>,
-    pub(super) name: &'e Text,
-    pub(super) input: Option<&'e ToolInput>,
-    pub(super) cause: &'e ToolCause,
-}
-
-fn args(input: Option<&ToolInput>) -> Raw<'_> {
-    input.map_or(Raw::trusted("{}"), message::arguments)
 }
 
 /// JSON that an encoder of ours wrote.
@@ -900,33 +760,4 @@ fn put_list(items: &[Encoded], out: &mut Vec<u8>) {
         out.extend_from_slice(item);
     }
     out.push(b']');
-}
-
-/// Adds output to what was gathered: text joins text, and beyond the limit the oldest gives way.
-fn gather(all: &mut Vec<Block>, more: &[Block]) {
-    for block in more {
-        match (all.last_mut(), block) {
-            (Some(Block::Text(before)), Block::Text(text)) => {
-                let mut joined = String::from(&**before);
-                joined.push_str(text);
-                let cut = joined.len().saturating_sub(MOST_GATHERED);
-                let cut = joined.ceil_char_boundary(cut);
-                *before = joined.get(cut..).unwrap_or_default().into();
-            }
-            (
-                _,
-                Block::Text(_)
-                | Block::Thinking { .. }
-                | Block::Redacted(_)
-                | Block::Media { .. }
-                | Block::ToolUse { .. }
-                | Block::ToolResult { .. }
-                | Block::Opaque(_),
-            ) => all.push(block.clone()),
-        }
-    }
-    let mut bytes: usize = all.iter().map(Block::bytes).fold(0, usize::saturating_add);
-    while bytes > MOST_GATHERED && all.len() > 1 {
-        bytes = bytes.saturating_sub(all.remove(0).bytes());
-    }
 }

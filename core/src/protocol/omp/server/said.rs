@@ -1,8 +1,9 @@
 //! What the agent says, event by event.
 
+use super::calls::ToolStart;
 use super::commands::payload;
 use super::prompts::Prompts;
-use super::run::{Pen, RequestEnd, Run, ToolStart};
+use super::run::{Pen, RequestEnd, Run};
 use super::ticket::{Until, refusal};
 use super::{Face, Input, Pending, Subscription, entries};
 use crate::protocol::Outbox;
