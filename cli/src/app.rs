@@ -4,16 +4,30 @@ use clap::Parser;
 use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::Openmax;
 
-use crate::args::{Args, Command, ServeArgs, ServedName};
+use crate::args::{Args, Command, ServeArgs, ServedName, TrustArgs};
 use crate::folders::Folders;
+use crate::foreign::{self, Program};
 use crate::say::{self, Stop};
 use crate::settings::Model;
-use crate::start::Start;
+use crate::start::{self, Start};
 
-/// Runs the program; the result is its exit code.
+/// Runs the program; the result is its exit code. Where it stands for another one, what is refused has that one's.
 pub fn run() -> u8 {
-    let done = match Args::parse().command {
+    let words = foreign::spelt_out(std::env::args_os());
+    let refused = foreign::is_foreign(&words).then_some(foreign::REFUSED);
+    let args = match Args::try_parse_from(words) {
+        Ok(args) => args,
+        Err(usage) => {
+            let _ = usage.print();
+            // Help and version are no refusal.
+            let code = u8::try_from(usage.exit_code()).unwrap_or(2);
+            return refused.filter(|_| code != 0).unwrap_or(code);
+        }
+    };
+    let done = match args.command {
         Command::Serve(args) => serve(&args),
+        Command::As { program } => stand_for(program),
+        Command::Trust(args) => trust(&args),
         Command::Check(args) => crate::check::run(&args),
         Command::Spec(args) => crate::spec::run(&args),
         Command::Drive(args) => crate::drive::run(&args),
@@ -21,8 +35,22 @@ pub fn run() -> u8 {
     };
     done.unwrap_or_else(|stop| {
         say::line(&stop);
-        stop.code()
+        refused.unwrap_or(stop.code())
     })
+}
+
+fn stand_for(program: Program) -> Result<u8, Stop> {
+    let mut args = program.into_serve()?;
+    let env = |name: &str| std::env::var_os(name);
+    args.trust_project = start::trusted_by_environment(args.project.as_deref(), &env);
+    serve(&args)
+}
+
+fn trust(args: &TrustArgs) -> Result<u8, Stop> {
+    let env = |name: &str| std::env::var_os(name);
+    let root = start::trust(args.project.as_deref(), Folders::find(), &env)?;
+    say::line(format_args!("trusted project {}", root.display()));
+    Ok(0)
 }
 
 fn serve(args: &ServeArgs) -> Result<u8, Stop> {

@@ -6,6 +6,7 @@ use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 
 use crate::check::CheckArgs;
 use crate::drive::{DemoArgs, DriveArgs};
+use crate::foreign::Program;
 use crate::settings::values::{Api, Approval, Seconds, Temperature, Tokens};
 use crate::spec::SpecArgs;
 
@@ -63,6 +64,21 @@ Examples:
   turnwire drive openmax 'What does this project do?' -- openmax --stdio
   turnwire drive openmax --json --prompt-file task.md -- turnwire serve --protocol openmax";
 
+const AS_ABOUT: &str = "\
+Takes the command line of another program, and is the agent that this program would be, over the same protocol.
+
+It is for clients that start such a program themselves: give them this command in its place. A copy of or a link to \
+this program that has the other's name does the same. What that command line can't say (the address of a model, say) \
+comes from the settings files. Refused with exit code 1, as there: flags that aren't known, and those that would change \
+what the agent does and aren't supported.";
+
+const AS_EXAMPLES: &str = "\
+Examples:
+  turnwire as omp --mode rpc --model anthropic/claude-sonnet-4-5
+  turnwire as omp --help
+
+See docs/protocol-omp.md.";
+
 /// One agent-session engine for the wire protocols of coding agents.
 #[derive(Debug, Parser)]
 #[command(name = "turnwire", version, after_help = EXAMPLES, arg_required_else_help = true)]
@@ -90,8 +106,27 @@ pub enum Command {
     #[command(long_about = DRIVE_ABOUT, after_help = DRIVE_EXAMPLES)]
     Drive(DriveArgs),
 
+    /// Take another program's command line, and be the agent that it would start
+    #[command(long_about = AS_ABOUT, after_help = AS_EXAMPLES)]
+    As {
+        /// The program.
+        #[command(subcommand)]
+        program: Program,
+    },
+
+    /// Trust a project, and the turnwire.toml it has now, without starting an agent
+    Trust(TrustArgs),
+
     /// One turn with nothing but this program: drive over serve, with a scripted model
     Demo(DemoArgs),
+}
+
+/// Options of `trust`.
+#[derive(Debug, Group)]
+pub struct TrustArgs {
+    /// The project's folder [default: the current one]
+    #[arg(value_name = "DIR")]
+    pub project: Option<PathBuf>,
 }
 
 /// The protocols.
@@ -157,6 +192,27 @@ pub struct ServeArgs {
     /// What waits for the host, the model and the tools; both do the same
     #[arg(long, value_name = "NAME", default_value = "tokio")]
     pub driver: DriverName,
+
+    /// What only the command line of another program says.
+    #[arg(skip)]
+    pub foreign: Foreign,
+}
+
+/// What only the command line of another program says, see [`As`](Command::As).
+#[derive(Clone, Debug, Default)]
+pub struct Foreign {
+    /// Whether the model's name may begin with its provider's, as in `openai/gpt`.
+    pub provider_in_model: bool,
+    /// The thinking effort, if the model knows it: `off` and `auto` mean that none is sent.
+    pub thinking: Option<String>,
+    /// The approval mode if neither the project nor a file has one; `None`: ask.
+    pub approval: Option<Approval>,
+    /// What the model is told first, in the place of this program's own text.
+    pub system: Option<String>,
+    /// What it is told besides, last.
+    pub appended: Option<String>,
+    /// Whether the host has a screen for dialogs.
+    pub screen: bool,
 }
 
 /// The drivers.
@@ -178,6 +234,11 @@ pub struct ModelArgs {
     #[arg(long)]
     pub api: Option<Api>,
 
+    /// Who serves the model, as hosts call it: a name that a settings file gave, or openai or anthropic [default: the
+    /// API's name]
+    #[arg(long, value_name = "NAME")]
+    pub provider: Option<String>,
+
     /// The address that the API's paths are appended to [default: the provider's own]
     #[arg(long, value_name = "URL")]
     pub base_url: Option<String>,
@@ -185,6 +246,10 @@ pub struct ModelArgs {
     /// The model's name, as the provider knows it
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
+
+    /// Another model of the same provider, for hosts that may choose; repeat for more
+    #[arg(long, value_name = "NAME")]
+    pub other_model: Vec<String>,
 
     /// The environment variable that holds the key, never the key itself [default: OPENAI_API_KEY or
     /// ANTHROPIC_API_KEY at the provider's own address, else no key is sent]
@@ -194,6 +259,14 @@ pub struct ModelArgs {
     /// A script that plays the model
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
+
+    /// A thinking effort that the model knows, as its API calls it, from little to much; repeat for more
+    #[arg(long, value_name = "WORD")]
+    pub effort: Vec<String>,
+
+    /// The thinking effort at the start, one of those that the model knows [default: not sent]
+    #[arg(long, value_name = "WORD")]
+    pub thinking: Option<String>,
 
     /// Randomness of the reply, from 0 to 2 [default: not sent]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
@@ -245,6 +318,10 @@ pub struct SessionArgs {
     /// Keep nothing of the session on the disk [default: sessions are kept, unless no model is configured]
     #[arg(long)]
     pub no_store: bool,
+
+    /// Where sessions are kept [default: the user's data folder]
+    #[arg(long, value_name = "DIR")]
+    pub session_dir: Option<PathBuf>,
 }
 
 /// What tools may reach.
@@ -254,6 +331,14 @@ pub struct ToolArgs {
     /// Let the file tools leave the project's folder
     #[arg(long)]
     pub allow_outside: bool,
+
+    /// A tool that the model gets, and no others than those named so; repeat for more [default: all]
+    #[arg(long, value_name = "NAME")]
+    pub only_tool: Vec<String>,
+
+    /// The model gets no tools
+    #[arg(long, conflicts_with = "only_tool")]
+    pub no_tools: bool,
 
     /// An environment variable that commands of the agent may see, besides a few harmless ones; repeat for more
     #[arg(long, value_name = "NAME")]

@@ -11,7 +11,7 @@ use turnwire_io::hooks::Hooks;
 use turnwire_io::tools::{Toolbox, ToolboxConfig};
 use turnwire_io::{Anew, Asked, Reload, ReloadJob, Reloaded};
 
-use crate::args::ServeArgs;
+use crate::args::{Foreign, ServeArgs};
 use crate::folders::Folders;
 use crate::hooks;
 use crate::say::Stop;
@@ -36,14 +36,26 @@ pub struct Parts {
 ///
 /// # Errors
 /// [`Stop::Settings`] if there can be no tools.
-pub fn parts(start: &Start, id: &str) -> Result<Parts, Stop> {
+pub fn parts(args: &ServeArgs, start: &Start, id: &str) -> Result<Parts, Stop> {
     let tools = tools(start, id);
     let hooks = hooks::runner(start, &tools, id);
     let toolbox = Toolbox::new(tools).map_err(|error| Stop::Settings(error.to_string()))?;
     let settings = &start.settings;
+    let mut specs = toolbox.specs();
+    if let Some(only) = &settings.only_tools {
+        let known = |name: &String| specs.iter().any(|spec| *spec.name == **name);
+        if let Some(name) = only.iter().find(|name| !known(name)) {
+            let names: Vec<&str> = specs.iter().map(|spec| &*spec.name).collect();
+            return Err(Stop::Settings(format!(
+                "there is no tool {name:?}; there are {}",
+                names.join(", ")
+            )));
+        }
+        specs.retain(|spec| only.iter().any(|name| *spec.name == **name));
+    }
     let frozen = Frozen {
-        system: Some(system_text(start).into()),
-        tools: toolbox.specs(),
+        system: Some(system_text(start, &args.foreign, !specs.is_empty()).into()),
+        tools: specs,
         skills: Vec::new(),
         rules: settings.rules.iter().map(hooks::rule).collect(),
         unapproved: Vec::new(),
@@ -71,21 +83,33 @@ fn tools(start: &Start, id: &str) -> ToolboxConfig {
 }
 
 /// What the model is told before anything else.
-fn system_text(start: &Start) -> String {
-    let mut text = format!(
-        "You are a coding agent. You work in the folder {} on {}, with tools to look at files, change them and run \
-         commands there. Relative paths begin at that folder. Look before you answer: read what is there instead of \
-         guessing. Change only what you were asked to change, and check your work where that is possible. When a call \
-         is refused, don't try to reach the same end another way; say what you would need. Answer in the user's \
-         language, briefly and plainly.",
-        start.project.display(),
-        std::env::consts::OS,
-    );
-    if let Some(instructions) = &start.settings.instructions {
+fn system_text(start: &Start, foreign: &Foreign, tools: bool) -> String {
+    let mut text = foreign
+        .system
+        .clone()
+        .unwrap_or_else(|| own_text(start, tools));
+    let instructions = start.settings.instructions.as_ref().map(|it| &it.text);
+    for more in instructions.into_iter().chain(&foreign.appended) {
         text.push_str("\n\n");
-        text.push_str(instructions.text.trim_end());
+        text.push_str(more.trim_end());
     }
     text
+}
+
+fn own_text(start: &Start, tools: bool) -> String {
+    let tools = if tools {
+        ", with tools to look at files, change them and run commands there. Relative paths begin at that folder. Look \
+         before you answer: read what is there instead of guessing"
+    } else {
+        ""
+    };
+    format!(
+        "You are a coding agent. You work in the folder {} on {}{tools}. Change only what you were asked to change, and \
+         check your work where that is possible. When a call is refused, don't try to reach the same end another way; \
+         say what you would need. Answer in the user's language, briefly and plainly.",
+        start.project.display(),
+        std::env::consts::OS,
+    )
 }
 
 /// Reads the settings anew from where they were read at the start.
@@ -149,7 +173,7 @@ impl State {
             let parts = if changes.is_empty() {
                 None
             } else {
-                Some(parts(&start, &self.id)?)
+                Some(parts(&self.args, &start, &self.id)?)
             };
             Ok((start, changes, parts))
         });
@@ -212,6 +236,12 @@ fn changes(old: &Settings, new: &Settings) -> Vec<Text> {
     if old.allow_outside != new.allow_outside {
         let now = if new.allow_outside { "may" } else { "may not" };
         said.push(format!("file tools {now} leave the project"));
+    }
+    if old.only_tools != new.only_tools {
+        said.push(match &new.only_tools {
+            None => "all tools are there".to_owned(),
+            Some(names) => format!("tools changed: [{}]", names.join(", ")),
+        });
     }
     if old.pass_env != new.pass_env {
         let names = new.pass_env.join(", ");

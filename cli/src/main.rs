@@ -1,13 +1,14 @@
 //! The program `turnwire`: arguments, settings and trust. Everything else is in the libraries.
 //!
 //! Exit codes: the command's own (see the protocol's page), 2 for bad arguments or settings and for
-//! a session that can't go on, 3 for a project that isn't trusted.
+//! a session that can't go on, 3 for a project that isn't trusted. Where it stands for another program, that one's.
 
 mod app;
 mod args;
 mod check;
 mod drive;
 mod folders;
+mod foreign;
 mod freeze;
 mod guard;
 mod hooks;

@@ -36,12 +36,13 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
     };
     let generation = P::SESSION_IDS.make(now.unix_ms)?;
     let begun = keep::begin(start, &generation, now.unix_ms)?;
-    let parts = freeze::parts(start, &begun.id)?;
+    let parts = freeze::parts(args, start, &begun.id)?;
     let disk = Disk::new(args, start, &begun.id, &parts);
     let (config, info) = session::<P>(start, &parts.frozen, &generation, &begun)?;
     let opening = Opening {
         start,
         begun: &begun,
+        screen: args.foreign.screen,
         frozen: &parts.frozen,
         model: &info.model,
         seed: random()?,
@@ -123,26 +124,26 @@ fn session<P: Served>(
     begun: &Begun,
 ) -> Result<(SessionConfig, SessionInfo), Stop> {
     let settings = &start.settings;
-    let provider = match &settings.model {
-        Model::Builtin { .. } | Model::Script { .. } => "script",
-        Model::Http(provider) => match provider.api {
-            Api::Anthropic => "anthropic",
-            Api::Openai | Api::Scripted => "openai",
-        },
-    };
+    let provider: Text = settings.provider.as_str().into();
     let name: Text = match &settings.model {
         Model::Http(provider) => provider.name.as_str().into(),
         Model::Builtin { .. } | Model::Script { .. } => "script".into(),
     };
     let model = ModelConfig {
-        provider: Some(provider.into()),
+        provider: Some(provider.clone()),
         max_output: Some(settings.max_output),
         ..ModelConfig::new(name.clone(), settings.window)
     };
-    let mut config = SessionConfig::new(model);
+    let other = |name: &String| ModelConfig {
+        name: name.as_str().into(),
+        ..model.clone()
+    };
+    let mut config = SessionConfig::new(model.clone());
+    config.models = settings.others.iter().map(other).collect();
     config.seed = random()?;
     config.freeze(frozen.clone());
     config.settings.approvals = mode(start.approval);
+    config.settings.thinking = settings.thinking.as_deref().map(Into::into);
     P::preset(&mut config);
     config.timeouts.stall_us = Some(micros(settings.idle_limit));
     config.timeouts.approval_us = settings.approval_limit.map(micros);
@@ -161,11 +162,15 @@ fn session<P: Served>(
         history: begun.history.clone(),
         summarised: Vec::new(),
         model: ModelRef {
-            provider: Some(provider.into()),
+            provider: Some(provider),
             model: name,
         },
         api_model: None,
-        efforts: Vec::new(),
+        efforts: settings
+            .efforts
+            .iter()
+            .map(|it| it.as_str().into())
+            .collect(),
         settings: Box::new(config.settings.clone()),
         tools: config.tools.iter().map(|tool| tool.name.clone()).collect(),
         mcp: Vec::new(),
@@ -180,6 +185,7 @@ fn mode(approval: Approval) -> ApprovalMode {
     match approval {
         Approval::Auto => ApprovalMode::Auto,
         Approval::Ask => ApprovalMode::Ask,
+        Approval::Edits => ApprovalMode::AcceptEdits,
         Approval::Readonly => ApprovalMode::ReadOnly,
     }
 }

@@ -13,6 +13,9 @@ use turnwire_io::store::Store;
 /// Set in the environment of everything that a session's tools start: an agent below it is driven by an agent.
 pub const SESSION_VARIABLE: &str = "TURNWIRE_SESSION";
 
+/// Names folders, separated as in `PATH`, that a person trusts: see [`trusted_by_environment`].
+pub const TRUST_VARIABLE: &str = "TURNWIRE_TRUST_PROJECT";
+
 /// All that a session is started with.
 #[derive(Clone, Debug)]
 pub struct Start {
@@ -48,7 +51,7 @@ impl Start {
         folders: Option<Folders>,
         env: Env<'_>,
     ) -> Result<Start, Stop> {
-        let (project, root) = project(args)?;
+        let (project, root) = project(args.project.as_deref())?;
         let project_file = root.join(SETTINGS_FILE);
         let project_text = file::text(&project_file)?;
         let agent_spawned = env(SESSION_VARIABLE).is_some();
@@ -60,11 +63,7 @@ impl Start {
         let trusted = matches!(verdict, Verdict::Trusted(_));
         let give_trust = args.trust_project && !trusted;
         if give_trust && agent_spawned {
-            return Err(Stop::Untrusted(format!(
-                "{} isn't trusted, and trust is a person's to give: this process was started by an agent \
-                 ({SESSION_VARIABLE} is set)",
-                root.display()
-            )));
+            return Err(not_from_an_agent(&root));
         }
 
         let mut layers = Vec::new();
@@ -90,9 +89,7 @@ impl Start {
         let mut notes = Vec::new();
         if give_trust {
             let Some(trust) = &trust else {
-                return Err(Stop::Settings(
-                    "there is no home folder to remember the trust in".to_owned(),
-                ));
+                return Err(no_home());
             };
             trust.record(&root, project_text.as_deref())?;
             notes.push(format!("trusted project {}", root.display()));
@@ -100,7 +97,7 @@ impl Start {
             let why = reason(&verdict, &root);
             if !matches!(settings.model, Model::Builtin { .. }) {
                 return Err(Stop::Untrusted(format!(
-                    "{why}. Look at it, then add --trust-project"
+                    "{why}. Look at it, then add --trust-project, or run: turnwire trust"
                 )));
             }
             if project_text.is_some() {
@@ -112,8 +109,12 @@ impl Start {
             }
         }
         notes.extend(about_the_model(&settings.model));
-        let store = match (&folders, settings.store) {
-            (Some(folders), true) => Some(Store::at(folders.sessions())),
+        let kept_in = settings
+            .folder
+            .clone()
+            .or_else(|| folders.as_ref().map(Folders::sessions));
+        let store = match (kept_in, settings.store) {
+            (Some(folder), true) => Some(Store::at(folder)),
             (None, true) => {
                 notes.push("there is no home folder, so the session isn't kept".to_owned());
                 None
@@ -130,6 +131,7 @@ impl Start {
             .approval
             .or(saved)
             .or(settings.approval)
+            .or(args.foreign.approval)
             .unwrap_or(Approval::Ask);
         Ok(Start {
             settings,
@@ -159,9 +161,53 @@ impl Start {
     }
 }
 
+/// Whether the environment names this project as one to be trusted ([`TRUST_VARIABLE`]): for clients whose command
+/// line can't be changed. It counts as `--trust-project` does.
+pub fn trusted_by_environment(named: Option<&Path>, env: Env<'_>) -> bool {
+    let Some(folders) = env(TRUST_VARIABLE) else {
+        return false;
+    };
+    let root = named.unwrap_or(Path::new(".")).canonicalize();
+    root.is_ok_and(|root| {
+        std::env::split_paths(&folders)
+            .any(|folder| folder.is_absolute() && folder.canonicalize().is_ok_and(|it| it == root))
+    })
+}
+
+/// Trusts a project, and the settings that it has now; the result is its folder.
+///
+/// # Errors
+/// [`Stop`]: there is no such folder, an agent started this process, or trust can't be written.
+pub fn trust(
+    named: Option<&Path>,
+    folders: Option<Folders>,
+    env: Env<'_>,
+) -> Result<PathBuf, Stop> {
+    let (_, root) = project(named)?;
+    if env(SESSION_VARIABLE).is_some() {
+        return Err(not_from_an_agent(&root));
+    }
+    let text = file::text(&root.join(SETTINGS_FILE))?;
+    let folders = folders.ok_or_else(no_home)?;
+    Trust::at(folders.trust()).record(&root, text.as_deref())?;
+    Ok(root)
+}
+
+fn not_from_an_agent(root: &Path) -> Stop {
+    Stop::Untrusted(format!(
+        "{} isn't trusted, and trust is a person's to give: this process was started by an agent \
+         ({SESSION_VARIABLE} is set)",
+        root.display()
+    ))
+}
+
+fn no_home() -> Stop {
+    Stop::Settings("there is no home folder to remember the trust in".to_owned())
+}
+
 /// The project's folder: absolute as named, and with its links resolved.
-fn project(args: &ServeArgs) -> Result<(PathBuf, PathBuf), Stop> {
-    let named = args.project.as_deref().unwrap_or(Path::new("."));
+fn project(given: Option<&Path>) -> Result<(PathBuf, PathBuf), Stop> {
+    let named = given.unwrap_or(Path::new("."));
     let stop =
         |error: std::io::Error| Stop::Settings(format!("project {}: {error}", named.display()));
     let root = named.canonicalize().map_err(stop)?;
@@ -171,7 +217,7 @@ fn project(args: &ServeArgs) -> Result<(PathBuf, PathBuf), Stop> {
             named.display()
         )));
     }
-    let project = if args.project.is_some() {
+    let project = if given.is_some() {
         std::path::absolute(named).map_err(stop)?
     } else {
         root.clone()
@@ -473,5 +519,35 @@ mod tests {
                 "{stop:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_person_trusts_a_project_beforehand_or_by_the_environment() {
+        let place = Place::new();
+        let project = place.folder.path().join("p");
+        let folders = Folders {
+            config: place.folder.path().join("config"),
+            state: place.folder.path().join("state"),
+            data: place.folder.path().join("data"),
+        };
+        assert_eq!(place.start(&MODEL, &[]).unwrap_err().code(), 3);
+        let spawned = |name: &str| (name == SESSION_VARIABLE).then(|| OsString::from("s"));
+        let refused = trust(Some(&project), Some(folders.clone()), &spawned).unwrap_err();
+        assert_eq!(refused.code(), 3);
+        trust(Some(&project), Some(folders), &|_| None).unwrap();
+        assert!(place.start(&MODEL, &[]).is_ok());
+
+        let named = |text: &str| {
+            let value = OsString::from(text);
+            trusted_by_environment(Some(&project), &|name| {
+                (name == TRUST_VARIABLE).then(|| value.clone())
+            })
+        };
+        let here = project.to_str().unwrap();
+        let other = place.folder.path().to_str().unwrap();
+        let both = std::env::join_paths([other, here]).unwrap();
+        assert!(named(here) && named(both.to_str().unwrap()));
+        assert!(!named(other) && !named("") && !named("1") && !named("."));
+        assert!(!trusted_by_environment(Some(&project), &|_| None));
     }
 }

@@ -19,6 +19,8 @@ pub struct Opening<'a> {
     pub start: &'a Start,
     /// The session, new or going on.
     pub begun: &'a Begun,
+    /// Whether the host has a screen for dialogs.
+    pub screen: bool,
     /// What the model is told first, and its tools.
     pub frozen: &'a Frozen,
     /// The model that the session begins with.

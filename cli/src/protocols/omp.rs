@@ -25,6 +25,7 @@ impl Served for Omp {
             session_file: file.map(|path| path.to_string_lossy().into()),
             system_prompt: opening.frozen.system.iter().cloned().collect(),
             dump_tools: opening.frozen.tools.iter().map(tool).collect(),
+            ui: opening.screen,
             ..ServerConfig::new(opening.seed)
         }
     }
@@ -36,18 +37,18 @@ impl Served for Omp {
     }
 }
 
-/// The models, as a catalogue has them: the one that the session begins with.
+/// The models, as a catalogue has them; the one that the session begins with is the first.
 fn models(opening: &Opening<'_>) -> Vec<RawJson> {
-    let provider = opening.model.provider.as_deref().unwrap_or_default();
-    vec![model(
-        &opening.start.settings,
-        provider,
-        &opening.model.model,
-    )]
+    let (settings, first) = (&opening.start.settings, &*opening.model.model);
+    let others = settings.others.iter().map(String::as_str);
+    std::iter::once(first)
+        .chain(others.filter(|name| *name != first))
+        .map(|name| model(settings, name))
+        .collect()
 }
 
 /// A model. Prices aren't known, so they are zero, as the contract has them for models of one's own.
-fn model(settings: &Settings, provider: &str, name: &str) -> RawJson {
+fn model(settings: &Settings, name: &str) -> RawJson {
     let (api, url, sees) = match &settings.model {
         Model::Http(http) => {
             let api = match http.api {
@@ -63,9 +64,15 @@ fn model(settings: &Settings, provider: &str, name: &str) -> RawJson {
         object.text("id", name);
         object.text("name", name);
         object.text("api", api);
-        object.text("provider", provider);
+        object.text("provider", &settings.provider);
         object.text("baseUrl", url);
-        object.bool("reasoning", false);
+        object.bool("reasoning", !settings.efforts.is_empty());
+        if !settings.efforts.is_empty() {
+            let mut thinking = object.object("thinking");
+            thinking.text("mode", "effort");
+            thinking.texts("efforts", &settings.efforts);
+            thinking.end();
+        }
         object.raw("input", sees);
         object.raw(
             "cost",

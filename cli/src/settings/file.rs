@@ -40,14 +40,22 @@ pub struct FileSettings {
 pub struct ModelTable {
     /// As `--api`.
     pub api: Option<Api>,
+    /// As `--provider`.
+    pub provider: Option<String>,
     /// As `--base-url`.
     pub base_url: Option<BaseUrl>,
     /// As `--model`.
     pub name: Option<String>,
+    /// As `--other-model`; the list replaces the one of a lower file.
+    pub others: Option<Vec<String>>,
     /// As `--key-env`.
     pub key_env: Option<EnvName>,
     /// As `--script`; a relative path begins at the file's own folder.
     pub script: Option<PathBuf>,
+    /// As `--effort`; the list replaces the one of a lower file.
+    pub efforts: Option<Vec<String>>,
+    /// As `--thinking`.
+    pub thinking: Option<String>,
     /// As `--temperature`.
     pub temperature: Option<Temperature>,
     /// As `--max-output`.
@@ -76,6 +84,8 @@ pub struct SessionTable {
     pub instructions: Option<PathBuf>,
     /// Whether sessions are kept; `false` is as `--no-store`.
     pub store: Option<bool>,
+    /// As `--session-dir`; a relative path begins at the file's own folder.
+    pub dir: Option<PathBuf>,
 }
 
 /// `[tools]`.
@@ -84,6 +94,8 @@ pub struct SessionTable {
 pub struct ToolsTable {
     /// As `--allow-outside`.
     pub allow_outside: Option<bool>,
+    /// As `--only-tool`; the list replaces the one of a lower file, and an empty one is as `--no-tools`.
+    pub only: Option<Vec<String>>,
     /// As `--pass-env`; the list replaces the one of a lower file.
     pub pass_env: Option<Vec<EnvName>>,
 }

@@ -2,6 +2,7 @@
 
 pub mod file;
 pub mod hooks;
+mod model;
 pub mod values;
 
 use std::ffi::OsString;
@@ -10,8 +11,9 @@ use std::time::Duration;
 
 use crate::args::ServeArgs;
 use crate::say::Stop;
-use file::{FileSettings, ModelTable};
+use file::FileSettings;
 use hooks::{HookTable, RuleTable, Unloaded};
+use model::Chosen;
 use turnwire_io::Secret;
 use values::{Api, Approval, BadValue, BaseUrl, EnvName, Millis};
 
@@ -26,12 +28,22 @@ pub type Env<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 pub struct Settings {
     /// Who plays the model.
     pub model: Model,
+    /// What hosts call the one who serves it.
+    pub provider: String,
+    /// Other models of the same provider that a host may choose.
+    pub others: Vec<String>,
+    /// The thinking efforts that the model knows.
+    pub efforts: Vec<String>,
+    /// The effort at the start; `None`: the model's own.
+    pub thinking: Option<String>,
     /// What it may do unasked; `None` if nobody said.
     pub approval: Option<Approval>,
     /// Model requests a turn.
     pub max_steps: u32,
     /// Whether the session is kept on the disk.
     pub store: bool,
+    /// Where it is kept; `None`: in the user's folder.
+    pub folder: Option<PathBuf>,
     /// Largest reply, in tokens.
     pub max_output: u64,
     /// The context window, in tokens.
@@ -42,6 +54,8 @@ pub struct Settings {
     pub approval_limit: Option<Duration>,
     /// Whether file tools may leave the project.
     pub allow_outside: bool,
+    /// The tools that the model gets; `None`: all.
+    pub only_tools: Option<Vec<String>>,
     /// What commands see of the environment, besides the default.
     pub pass_env: Vec<String>,
     /// What they never see: the variables of keys.
@@ -144,11 +158,14 @@ pub fn resolve(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<Settin
             .map(|name| flag("--pass-env", name))
             .collect::<Result<Vec<EnvName>, Stop>>()?,
     };
-    let model = model(args, files, env)?;
-    let key_env = key_name(args, files)?;
-    // The model must not be able to read the key that pays for it.
-    let mut deny_env: Vec<String> = own_keys().map(str::to_owned).collect();
-    deny_env.extend(key_env.map(|name| name.as_str().to_owned()));
+    let Chosen {
+        model,
+        provider,
+        others,
+        efforts,
+        thinking,
+    } = model::choose(args, files, env)?;
+    let deny_env = model::key_variables(args, files)?;
     if let Some(name) = pass_env
         .iter()
         .find(|name| deny_env.iter().any(|key| key == name.as_str()))
@@ -171,6 +188,12 @@ pub fn resolve(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<Settin
         rules,
     } = hooks::gather(files);
     Ok(Settings {
+        provider,
+        others,
+        efforts,
+        thinking,
+        only_tools: only_tools(args, files),
+        folder: folder(args, files),
         hooks,
         unloaded,
         rules,
@@ -215,154 +238,6 @@ fn flag<T: std::str::FromStr<Err = BadValue>>(name: &str, text: &str) -> Result<
         .map_err(|fault| Stop::Settings(format!("{name}: {fault}")))
 }
 
-/// The variable that somebody named for the key.
-fn key_name(args: &ServeArgs, files: &[Layer]) -> Result<Option<EnvName>, Stop> {
-    match &args.model.key_env {
-        Some(name) => flag("--key-env", name).map(Some),
-        None => Ok(files
-            .iter()
-            .find_map(|layer| layer.settings.model.key_env.clone())),
-    }
-}
-
-/// The variables that hold providers' keys by custom.
-fn own_keys() -> impl Iterator<Item = &'static str> {
-    [Api::Openai, Api::Anthropic]
-        .into_iter()
-        .filter_map(own)
-        .map(|(_, key)| key)
-}
-
-/// A provider's own address, and the variable that holds its key there.
-fn own(api: Api) -> Option<(&'static str, &'static str)> {
-    match api {
-        Api::Openai => Some(("https://api.openai.com/v1", "OPENAI_API_KEY")),
-        Api::Anthropic => Some(("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY")),
-        Api::Scripted => None,
-    }
-}
-
-/// What the highest layer that speaks of the model's kind says.
-fn model(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<Model, Stop> {
-    let flags = ModelTable {
-        api: args.model.api,
-        base_url: args
-            .model
-            .base_url
-            .as_deref()
-            .map(|text| flag("--base-url", text))
-            .transpose()?,
-        name: args.model.model.clone(),
-        script: args.model.script.clone(),
-        ..ModelTable::default()
-    };
-    // A flag is relative to the current folder, a member of a file to the file's own.
-    let layers: Vec<(&ModelTable, &Path)> = std::iter::once((&flags, Path::new("")))
-        .chain(files.iter().map(|layer| {
-            (
-                &layer.settings.model,
-                layer.path.parent().unwrap_or(Path::new("")),
-            )
-        }))
-        .collect();
-    for (layer, _) in &layers {
-        contradictions(layer)?;
-    }
-    // A script alone is a choice too; otherwise a name and an address choose nothing.
-    let api = layers
-        .iter()
-        .find_map(|(layer, _)| layer.api.or(layer.script.as_ref().map(|_| Api::Scripted)));
-    let Some(api) = api else {
-        if layers
-            .iter()
-            .any(|(layer, _)| layer.base_url.is_some() || layer.name.is_some())
-        {
-            let text = "a model is named, but not how to speak with it: set api (--api openai, or --api anthropic)";
-            return Err(Stop::Settings(text.to_owned()));
-        }
-        return Ok(Model::Builtin { chosen: false });
-    };
-    let Some((own_url, own_key)) = own(api) else {
-        return scripted(&layers);
-    };
-    let name = layers
-        .iter()
-        .find_map(|(layer, _)| layer.name.clone())
-        .filter(|name| !name.trim().is_empty());
-    let Some(name) = name else {
-        return Err(Stop::Settings(
-            "no model is named: set its name (--model NAME)".to_owned(),
-        ));
-    };
-    let named_url = layers.iter().find_map(|(layer, _)| layer.base_url.clone());
-    let key_env = match key_name(args, files)? {
-        Some(name) => Some(name),
-        // A key of one provider is never sent to another's address unasked.
-        None if named_url.as_ref().is_none_or(|url| url.as_str() == own_url) => {
-            Some(flag("key_env", own_key)?)
-        }
-        None => None,
-    };
-    let base_url = match named_url {
-        Some(url) => url,
-        None => flag("base_url", own_url)?,
-    };
-    let key = key_env.map(|name| key(name.as_str(), env)).transpose()?;
-    let temperature = args
-        .model
-        .temperature
-        .or_else(|| {
-            files
-                .iter()
-                .find_map(|layer| layer.settings.model.temperature)
-        })
-        .map(|number| number.get());
-    Ok(Model::Http(Box::new(Provider {
-        api,
-        base_url,
-        name,
-        key,
-        temperature,
-    })))
-}
-
-/// Refuses a layer whose own members don't go together; a lower layer's may be overruled.
-fn contradictions(layer: &ModelTable) -> Result<(), Stop> {
-    let scripted = layer.api == Some(Api::Scripted);
-    let odd = if scripted && layer.base_url.is_some() {
-        "base_url"
-    } else if layer.script.is_some() && !scripted && layer.api.is_some() {
-        "script"
-    } else {
-        return Ok(());
-    };
-    let api = if scripted {
-        "scripted"
-    } else {
-        "openai or anthropic"
-    };
-    Err(Stop::Settings(format!(
-        "{odd} has no meaning beside api {api}"
-    )))
-}
-
-/// The script of the layer that chose it, else the built-in one.
-fn scripted(layers: &[(&ModelTable, &Path)]) -> Result<Model, Stop> {
-    for (layer, folder) in layers {
-        if let Some(script) = &layer.script {
-            let path = folder.join(script);
-            let text = file::text(&path)?.ok_or_else(|| {
-                Stop::Settings(format!("{}: there is no such script", path.display()))
-            })?;
-            return Ok(Model::Script { path, text });
-        }
-        if layer.api == Some(Api::Scripted) {
-            break;
-        }
-    }
-    Ok(Model::Builtin { chosen: true })
-}
-
 /// The values that no line to the host may hold: of the variables for keys, and of those that were named. A variable
 /// that isn't set hides nothing.
 fn hidden(
@@ -388,6 +263,29 @@ fn hidden(
         .collect())
 }
 
+/// The tools that the highest layer which speaks of them leaves the model.
+fn only_tools(args: &ServeArgs, files: &[Layer]) -> Option<Vec<String>> {
+    if args.tools.no_tools {
+        return Some(Vec::new());
+    }
+    match args.tools.only_tool.as_slice() {
+        [] => files
+            .iter()
+            .find_map(|layer| layer.settings.tools.only.clone()),
+        names => Some(names.to_vec()),
+    }
+}
+
+/// Where sessions are kept, if somebody says so. A flag's path is relative to the current folder, a file's to its own.
+fn folder(args: &ServeArgs, files: &[Layer]) -> Option<PathBuf> {
+    args.session.session_dir.clone().or_else(|| {
+        files.iter().find_map(|layer| {
+            let path = layer.settings.session.dir.as_ref()?;
+            Some(layer.path.parent().unwrap_or(Path::new("")).join(path))
+        })
+    })
+}
+
 /// The instructions of the highest layer that names some. A flag's path is relative to the current folder, a file's to
 /// its own.
 fn instructions(args: &ServeArgs, files: &[Layer]) -> Result<Option<Instructions>, Stop> {
@@ -406,27 +304,6 @@ fn instructions(args: &ServeArgs, files: &[Layer]) -> Result<Option<Instructions
         ))
     })?;
     Ok(Some(Instructions { path, text }))
-}
-
-/// The key out of the environment; no message holds it.
-fn key(name: &str, env: Env<'_>) -> Result<Secret, Stop> {
-    let Some(value) = env(name) else {
-        return Err(Stop::Settings(format!(
-            "the environment variable {name}, which should hold the key, isn't set"
-        )));
-    };
-    value.to_str().and_then(sendable).map(Secret::new).ok_or_else(|| {
-        Stop::Settings(format!(
-            "the environment variable {name} holds no key: it is empty, or has characters that no header can carry"
-        ))
-    })
-}
-
-/// A key as a header can carry it: visible ASCII, not empty. White space around it, as the newline of `$(cat key)`,
-/// is taken off.
-fn sendable(text: &str) -> Option<&str> {
-    let text = text.trim();
-    (!text.is_empty() && text.bytes().all(|byte| (0x21..=0x7e).contains(&byte))).then_some(text)
 }
 
 #[cfg(test)]

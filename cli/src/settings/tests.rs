@@ -1,5 +1,6 @@
 use clap::Parser;
 
+use super::model::sendable;
 use super::*;
 use crate::args::{Args, Command};
 
@@ -275,4 +276,106 @@ fn commands_never_see_the_variables_of_keys() {
     for name in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OTHER_KEY"] {
         assert!(denied.iter().any(|denied| denied == name), "{denied:?}");
     }
+}
+
+#[test]
+fn a_provider_that_a_file_sets_up_goes_by_its_name() {
+    let user = layer(
+        "/u/turnwire.toml",
+        "[model]\napi = 'openai'\nprovider = 'house'\nname = 'big'\nbase_url = 'http://localhost:9/v1'\n\
+         others = ['small', 'big']",
+    );
+    let files = std::slice::from_ref(&user);
+    let settings = settle(&["--provider", "house"], files).unwrap();
+    assert_eq!(settings.provider, "house");
+    assert_eq!(settings.others, ["small", "big"]);
+    // Without a name it is the one that is set up, and by another name it isn't.
+    assert_eq!(settle(&[], files).unwrap().provider, "house");
+    let other = settle(&["--provider", "openai", "--model", "m"], files).unwrap();
+    assert_eq!(other.provider, "openai");
+    let Model::Http(http) = other.model else {
+        panic!()
+    };
+    assert_eq!(http.base_url.as_str(), "https://api.openai.com/v1");
+    let fault = settle(&["--provider", "nobody"], files).unwrap_err();
+    assert!(fault.contains("nobody"), "{fault}");
+    let flags = ["--provider", "here", "--api", "openai", "--model", "m"];
+    assert_eq!(settle(&flags, &[]).unwrap().provider, "here");
+}
+
+#[test]
+fn an_address_and_a_key_are_those_of_their_own_provider() {
+    let user = layer(
+        "/u/turnwire.toml",
+        "[model]\napi = 'openai'\nname = 'big'\nbase_url = 'http://localhost:9/v1'\nkey_env = 'OTHER_KEY'",
+    );
+    let words = ["--api", "anthropic", "--model", "m"];
+    let anthropic = provider(&words, std::slice::from_ref(&user));
+    assert_eq!(anthropic.base_url.as_str(), "https://api.anthropic.com/v1");
+    assert_eq!(anthropic.key.unwrap().expose(), "sk-anthropic");
+    // Commands see neither.
+    let denied = settle(&words, &[user]).unwrap().deny_env;
+    assert!(denied.iter().any(|name| name == "OTHER_KEY"), "{denied:?}");
+}
+
+#[test]
+fn a_model_may_begin_with_its_providers_name_where_another_program_says_so() {
+    let user = layer(
+        "/u/turnwire.toml",
+        "[model]\napi = 'openai'\nprovider = 'house'\nname = 'big'\nbase_url = 'http://localhost:9/v1'",
+    );
+    let chosen = |words: &[&str], files: &[Layer]| {
+        let mut args = args(words);
+        args.foreign.provider_in_model = true;
+        let settings = resolve(&args, files, &with_env).unwrap();
+        let Model::Http(http) = settings.model else {
+            panic!()
+        };
+        (settings.provider, http.name)
+    };
+    let files = std::slice::from_ref(&user);
+    for (words, want) in [
+        (&["--model", "house/small"][..], ("house", "small")),
+        (&["--model", "small"], ("house", "small")),
+        (&["--model", "meta/small"], ("house", "meta/small")),
+        (&["--model", "anthropic/m"], ("anthropic", "m")),
+        (
+            &["--provider", "house", "--model", "house/a/b"],
+            ("house", "a/b"),
+        ),
+        (
+            &["--provider", "house", "--model", "openai/b"],
+            ("house", "openai/b"),
+        ),
+        (&[], ("house", "big")),
+    ] {
+        let (provider, name) = chosen(words, files);
+        assert_eq!((provider.as_str(), name.as_str()), want, "{words:?}");
+    }
+    // Here it is a part of the name.
+    let own = ["--api", "openai", "--model", "openai/m"];
+    assert_eq!(provider(&own, &[]).name, "openai/m");
+}
+
+#[test]
+fn a_thinking_effort_is_one_that_the_model_knows() {
+    let words = ["--effort", "low", "--effort", "high", "--thinking", "high"];
+    let settings = settle(&words, &[]).unwrap();
+    assert_eq!(settings.thinking.as_deref(), Some("high"));
+    assert_eq!(settings.efforts, ["low", "high"]);
+    let fault = settle(&["--thinking", "high"], &[]).unwrap_err();
+    assert!(fault.contains("high"), "{fault}");
+}
+
+#[test]
+fn tools_are_all_or_those_that_were_named_or_none() {
+    let files = [layer("/u/turnwire.toml", "[tools]\nonly = ['search']")];
+    let only = |words: &[&str], files: &[Layer]| settle(words, files).unwrap().only_tools;
+    assert_eq!(only(&[], &[]), None);
+    assert_eq!(only(&[], &files), Some(vec!["search".to_owned()]));
+    assert_eq!(
+        only(&["--only-tool", "bash"], &files),
+        Some(vec!["bash".to_owned()])
+    );
+    assert_eq!(only(&["--no-tools"], &files), Some(Vec::new()));
 }

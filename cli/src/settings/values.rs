@@ -33,6 +33,10 @@ pub enum Approval {
     /// Read; the host is asked about the rest.
     #[value(help = "Reading runs unasked; the host is asked about the rest")]
     Ask,
+    /// Read, and change files; the host is asked about the rest. Only another program's command line can say so.
+    #[value(skip)]
+    #[serde(skip)]
+    Edits,
     /// Read; the rest is refused.
     #[value(help = "Reading runs unasked; the rest is refused")]
     Readonly,
@@ -44,6 +48,7 @@ impl Approval {
         match self {
             Approval::Auto => "auto",
             Approval::Ask => "ask",
+            Approval::Edits => "edits",
             Approval::Readonly => "readonly",
         }
     }
