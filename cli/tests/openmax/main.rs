@@ -6,6 +6,7 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../support/mod.rs"]
+#[allow(dead_code, reason = "it is for hosts of other protocols too")]
 mod support;
 
 /// What the program is told to wait with.

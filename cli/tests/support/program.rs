@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use turnwire::protocol::observer::Dir;
-use turnwire::protocol::openmax::{ObserverConfig, Openmax};
+use turnwire::protocol::observer::{Dir, Observed, Watch};
+use turnwire::protocol::openmax::Openmax;
 use turnwire_proptests::wiretap::Wiretap;
 
 use super::PATIENCE;
@@ -17,6 +17,15 @@ use super::provider::Provider;
 
 /// The value of the key that tests use. It may stand in a request's header and nowhere else.
 pub const KEY: &str = "sk-loopback-0123456789";
+
+/// What the harness knows of a protocol.
+pub trait Talk: Observed<Watch: Send + Watch<Config: Default>> {
+    /// What holds for every line of the agent; `first` is the first that came, this one perhaps.
+    fn check(line: &Value, first: &Value);
+
+    /// What must hold at the end of any session: starts have ends, questions have answers (TW-05, TW-06).
+    fn pairs(lines: &[Value]);
+}
 
 /// A user's home and a project, gone when dropped.
 #[derive(Debug)]
@@ -81,7 +90,12 @@ pub struct Setup {
 impl Setup {
     /// `turnwire` with these arguments, in the home's project. Of the environment only what it needs is passed on.
     pub fn plain(home: &Home, args: &[&str]) -> Setup {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_turnwire"));
+        Setup::called(home, Path::new(env!("CARGO_BIN_EXE_turnwire")), args)
+    }
+
+    /// The same by another path, a link to it perhaps.
+    pub fn called(home: &Home, program: &Path, args: &[&str]) -> Setup {
+        let mut command = Command::new(program);
         command.args(args).current_dir(home.project()).env_clear();
         for name in ["PATH", "SYSTEMROOT", "LLVM_PROFILE_FILE"] {
             if let Some(value) = std::env::var_os(name) {
@@ -103,8 +117,13 @@ impl Setup {
 
     /// `serve` with no model named, on the driver that this test binary is about.
     pub fn serve(home: &Home) -> Setup {
+        Setup::serve_in(home, "openmax")
+    }
+
+    /// The same, speaking another protocol.
+    pub fn serve_in(home: &Home, protocol: &str) -> Setup {
         let driver = ["--driver", crate::DRIVER];
-        Setup::plain(home, &["serve", "--protocol", "openmax"]).args(&driver)
+        Setup::plain(home, &["serve", "--protocol", protocol]).args(&driver)
     }
 
     /// `serve` with a provider that speaks as OpenAI's does, in a trusted project, in the mode `auto`.
@@ -119,9 +138,13 @@ impl Setup {
 
     /// The same at another address.
     pub fn openai_at(home: &Home, url: &str, mode: &str) -> Setup {
+        Setup::serve(home).model_at(url, mode)
+    }
+
+    /// In a trusted project, in this approval mode, with a model at this address that speaks as OpenAI's do.
+    pub fn model_at(self, url: &str, mode: &str) -> Setup {
         let model = ["--api", "openai", "--model", "m-1", "--base-url", url];
-        Setup::serve(home)
-            .args(&["--trust-project", "--approval", mode])
+        self.args(&["--trust-project", "--approval", mode])
             .args(&model)
     }
 
@@ -178,7 +201,13 @@ impl Setup {
     }
 
     #[track_caller]
-    pub fn start(mut self) -> Program {
+    pub fn start(self) -> Program {
+        self.start_as()
+    }
+
+    /// The same, speaking another protocol.
+    #[track_caller]
+    pub fn start_as<P: Talk>(mut self) -> Program<P> {
         self.command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -199,7 +228,7 @@ impl Setup {
                 }
             });
         }
-        let tap = Arc::new(Mutex::new(Wiretap::new(ObserverConfig::default())));
+        let tap = Arc::new(Mutex::new(Wiretap::new(Default::default())));
         let (sender, lines) = channel();
         let mut unread = Some(Stdout {
             pipe: stdout,
@@ -233,7 +262,13 @@ impl Setup {
     /// Starts it, gives it this input and its end, and waits for the program's.
     #[track_caller]
     pub fn run(self, input: &str) -> Ended {
-        let mut program = self.start();
+        self.run_as::<Openmax>(input)
+    }
+
+    /// The same, speaking another protocol.
+    #[track_caller]
+    pub fn run_as<P: Talk>(self, input: &str) -> Ended {
+        let mut program = self.start_as::<P>();
         program.raw(input);
         program.close_input();
         program.wait()
@@ -242,10 +277,10 @@ impl Setup {
 
 /// A running program. Dropped, it is killed, with all that it left behind.
 #[derive(Debug)]
-pub struct Program {
+pub struct Program<P: Talk = Openmax> {
     child: Child,
     stdin: Option<ChildStdin>,
-    unread: Option<Stdout>,
+    unread: Option<Stdout<P>>,
     /// Kept open, when nobody reads it.
     _stderr: Option<ChildStderr>,
     lines: Receiver<Vec<u8>>,
@@ -254,19 +289,19 @@ pub struct Program {
     project: PathBuf,
     status: Option<ExitStatus>,
     /// Hears all that it and the test say to each other.
-    tap: Tap,
+    tap: Tap<P>,
 }
 
-type Tap = Arc<Mutex<Wiretap<Openmax>>>;
+type Tap<P> = Arc<Mutex<Wiretap<P>>>;
 
 /// The program's stdout, with the observer behind it.
 #[derive(Debug)]
-pub struct Stdout {
+pub struct Stdout<P: Talk = Openmax> {
     pipe: ChildStdout,
-    tap: Tap,
+    tap: Tap<P>,
 }
 
-impl Read for Stdout {
+impl<P: Talk> Read for Stdout<P> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let count = self.pipe.read(buffer)?;
         let mut tap = self.tap.lock().unwrap();
@@ -324,7 +359,7 @@ pub fn joined(lines: &[Value], kind: &str) -> String {
         .collect()
 }
 
-impl Program {
+impl<P: Talk> Program<P> {
     /// Writes bytes to its stdin. That it no longer reads is no fault here: what it answers shows.
     pub fn raw(&mut self, bytes: impl AsRef<[u8]>) {
         if let Some(stdin) = &mut self.stdin {
@@ -337,18 +372,6 @@ impl Program {
     /// Writes one command.
     pub fn send(&mut self, command: &Value) {
         self.raw(format!("{command}\n"));
-    }
-
-    pub fn user(&mut self, text: &str) {
-        self.send(&json!({ "cmd": "user", "text": text }));
-    }
-
-    pub fn cancel(&mut self) {
-        self.send(&json!({ "cmd": "cancel" }));
-    }
-
-    pub fn approve(&mut self, id: &Value, approved: bool) {
-        self.send(&json!({ "cmd": "approve", "approval_id": id, "approved": approved }));
     }
 
     /// The end of its input.
@@ -368,7 +391,7 @@ impl Program {
     }
 
     /// Its stdout, when it was started [`Setup::unread`].
-    pub fn take_stdout(&mut self) -> Stdout {
+    pub fn take_stdout(&mut self) -> Stdout<P> {
         self.unread
             .take()
             .expect("stdout isn't read by the harness")
@@ -388,7 +411,7 @@ impl Program {
         }
     }
 
-    /// What holds for every line (OM-01, OM-12): an object, ended by a newline, with the session's id.
+    /// What holds for every line: an object, ended by a newline, that doesn't hold the key.
     #[track_caller]
     fn check(&self, line: &[u8]) -> Value {
         let text = std::str::from_utf8(line)
@@ -399,21 +422,8 @@ impl Program {
         };
         let value: Value =
             serde_json::from_str(content).unwrap_or_else(|fault| panic!("{fault}: {content}"));
-        let kind = value["type"].as_str().unwrap_or_default();
-        if self.seen.is_empty() {
-            assert_eq!(kind, "hello", "the first line; {}", self.story());
-        }
-        match kind {
-            "" => panic!("no type: {content}"),
-            "protocol_error" | "approval_mode" => {
-                assert!(value.get("session_id").is_none(), "{content}")
-            }
-            _ => {
-                let first = self.seen.first().unwrap_or(&value);
-                assert_eq!(value["session_id"], first["session_id"], "{content}");
-                assert!(value["session_id"].is_string(), "{content}");
-            }
-        }
+        let first = self.seen.first().unwrap_or(&value);
+        P::check(&value, first);
         value
     }
 
@@ -440,32 +450,10 @@ impl Program {
         self.see(&json!({ "type": kind }))
     }
 
-    /// Reads on until the first line that answers a prompt, whichever it is: a refusal or a turn's first line.
-    #[track_caller]
-    pub fn see_answer(&mut self) -> Value {
-        loop {
-            let Some(line) = self.next() else {
-                panic!("stdout ended; {}", self.story())
-            };
-            if line["type"] != "hello" {
-                return line;
-            }
-        }
-    }
-
     /// The next line, whichever it is; `None` at the end of stdout.
     #[track_caller]
     pub fn see_any(&mut self) -> Option<Value> {
         self.next()
-    }
-
-    /// One prompt, and all lines up to its `done`.
-    #[track_caller]
-    pub fn turn(&mut self, text: &str) -> Vec<Value> {
-        self.user(text);
-        let from = self.seen.len();
-        self.see_type("done");
-        self.seen.get(from..).unwrap_or_default().to_vec()
     }
 
     /// The lines read so far.
@@ -558,7 +546,7 @@ impl Program {
         }
         self.judge();
         let lines = std::mem::take(&mut self.seen);
-        pairs(&lines);
+        P::pairs(&lines);
         Ended {
             code: status.code(),
             lines,
@@ -576,26 +564,7 @@ impl Program {
     }
 }
 
-/// What must hold at the end of any session: starts have ends, questions have answers (TW-05, TW-06).
-#[track_caller]
-fn pairs(lines: &[Value]) {
-    for (begin, end, id) in [
-        ("tool_start", "tool_end", "call_id"),
-        ("approval_request", "approval_settled", "approval_id"),
-    ] {
-        let ids = |kind: &str| {
-            let mut ids: Vec<String> = of(lines, kind)
-                .iter()
-                .map(|line| line[id].to_string())
-                .collect();
-            ids.sort();
-            ids
-        };
-        assert_eq!(ids(begin), ids(end), "{begin} and {end} by {id}");
-    }
-}
-
-impl Drop for Program {
+impl<P: Talk> Drop for Program<P> {
     fn drop(&mut self) {
         if self.status.is_none() {
             let _ = self.child.kill();

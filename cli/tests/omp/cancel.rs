@@ -1,0 +1,118 @@
+//! Aborts: while text streams, in a tool, with a prompt behind it, of a retry.
+
+use serde_json::json;
+use turnwire::protocol::omp::Omp;
+
+use crate::support::omp::{deltas, order, text_of};
+use crate::support::program::{Home, Program, Setup, of, survivors};
+use crate::support::provider::{Provider, Reply};
+use crate::support::replies::openai;
+use crate::support::wait_for;
+
+fn stalled(home: &Home, after: Reply) -> (Provider, Program<Omp>) {
+    let provider = Provider::start([Reply::stream().bytes(openai::text("Half ")).stall(), after]);
+    let mut program = Setup::omp(home, &provider, "auto").start_as::<Omp>();
+    program.streaming("p", "Talk.");
+    (provider, program)
+}
+
+#[test]
+fn omp_07_an_abort_ends_the_run_and_the_session_goes_on() {
+    let home = Home::new();
+    let (provider, mut program) = stalled(&home, openai::says("Here again."));
+    program.command("a", "abort", json!({}));
+    program.see(&json!({ "type": "prompt_result", "id": "p", "status": "aborted" }));
+    wait_for("the request to be dropped", || {
+        (provider.playing() == 0).then_some(())
+    });
+    let end = of(program.seen(), "message_end").last().unwrap()["message"].clone();
+    assert_eq!(
+        (&end["stopReason"], text_of(&end)),
+        (&json!("aborted"), "Half ".to_owned())
+    );
+    let seen = order(program.seen());
+    assert_eq!(
+        seen[seen.len() - 5..],
+        [
+            "message_end assistant",
+            "turn_end",
+            "agent_end",
+            "response",
+            "prompt_result"
+        ]
+    );
+    assert_eq!(program.data("get_state")["isStreaming"], false);
+    assert_eq!(deltas(&program.turn("Still there?")), "Here again.");
+    program.close_input();
+    assert_eq!(program.wait().code, Some(0));
+}
+
+#[test]
+fn omp_07_an_abort_in_a_tool_ends_its_processes() {
+    let home = Home::new();
+    let call = openai::calls(&[(
+        "c1",
+        "bash",
+        json!({ "command": "touch begun; sleep 300 & wait" }),
+    )]);
+    let provider = Provider::start([call]);
+    let mut program = Setup::omp(&home, &provider, "auto").start_as::<Omp>();
+    program.command("p", "prompt", json!({ "message": "Run it." }));
+    wait_for("the tool to begin", || home.read("begun"));
+    program.command("a", "abort", json!({}));
+    assert_eq!(program.see_type("tool_execution_end")["isError"], true);
+    program.see(&json!({ "type": "response", "id": "a", "success": true }));
+    program.see(&json!({ "type": "prompt_result", "id": "p", "status": "aborted" }));
+    let ends = of(program.seen(), "message_end");
+    assert_eq!(ends.last().unwrap()["message"]["stopReason"], "aborted");
+    let own = program.pid();
+    wait_for("its processes to be gone", || {
+        survivors(&home.project())
+            .iter()
+            .all(|(pid, _)| *pid == own)
+            .then_some(())
+    });
+}
+
+#[test]
+fn omp_07_an_abort_and_a_prompt_in_one() {
+    let home = Home::new();
+    let (_provider, mut program) = stalled(&home, openai::says("Something else."));
+    program.command(
+        "ab",
+        "abort_and_prompt",
+        json!({ "message": "Say something else." }),
+    );
+    program.see(&json!({ "type": "response", "id": "ab", "success": true }));
+    program.see(&json!({ "type": "prompt_result", "id": "ab", "status": "completed" }));
+    assert_eq!(of(program.seen(), "agent_end").len(), 2);
+    assert_eq!(deltas(program.seen()), "Half Something else.");
+}
+
+#[test]
+fn an_abort_with_nothing_to_abort_is_a_success() {
+    let home = Home::new();
+    let provider = Provider::start([]);
+    let mut program = Setup::omp(&home, &provider, "auto").start_as::<Omp>();
+    for command in ["abort", "abort_bash", "abort_retry"] {
+        assert_eq!(
+            program.ask(command, json!({}))["success"],
+            true,
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn a_retry_that_is_aborted_ends_the_prompt() {
+    let home = Home::new();
+    let busy = Reply::failure("503 Service Unavailable", "{}").header("retry-after", "50");
+    let provider = Provider::start([busy]);
+    let mut program = Setup::omp(&home, &provider, "auto").start_as::<Omp>();
+    program.command("p", "prompt", json!({ "message": "Try." }));
+    program.see_type("auto_retry_start");
+    assert_eq!(program.ask("abort_retry", json!({}))["success"], true);
+    program.see(&json!({ "type": "prompt_result", "id": "p" }));
+    assert_eq!(of(program.seen(), "auto_retry_end")[0]["success"], false);
+    assert_eq!(provider.requests().len(), 1);
+}

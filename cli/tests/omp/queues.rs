@@ -1,0 +1,99 @@
+//! Steering and following up while a run is open.
+
+use serde_json::json;
+use turnwire::protocol::omp::Omp;
+
+use crate::support::omp::{deltas, order};
+use crate::support::program::{Home, Setup, of};
+use crate::support::provider::{Gate, Provider, Reply};
+use crate::support::replies::openai;
+
+fn held(gate: &Gate) -> Reply {
+    Reply::stream()
+        .bytes(openai::text("On my "))
+        .gate(gate)
+        .bytes(openai::text("way."))
+        .bytes(openai::finish("stop"))
+        .bytes(openai::DONE)
+}
+
+#[test]
+fn omp_06_a_steer_goes_into_the_run() {
+    let (home, gate) = (Home::new(), Gate::new());
+    let provider = Provider::start([held(&gate), openai::says("Turning left.")]);
+    let mut program = Setup::omp(&home, &provider, "auto").start_as::<Omp>();
+    program.streaming("p", "Go right.");
+    assert_eq!(
+        program.ask("steer", json!({ "message": "Go left." }))["success"],
+        true
+    );
+    assert_eq!(program.data("get_state")["queuedMessageCount"], 1);
+    gate.open();
+    program.see(&json!({ "type": "prompt_result", "id": "p", "status": "completed" }));
+    let mut seen = order(program.seen());
+    seen.retain(|kind| kind != "response");
+    assert_eq!(
+        seen,
+        [
+            "agent_start",
+            "turn_start",
+            "message_start user",
+            "message_end user",
+            "message_start assistant",
+            "message_update",
+            "message_end assistant",
+            "turn_end",
+            "turn_start",
+            "message_start user",
+            "message_end user",
+            "message_start assistant",
+            "message_update",
+            "message_end assistant",
+            "turn_end",
+            "agent_end",
+            "prompt_result"
+        ]
+    );
+    assert_eq!(deltas(program.seen()), "On my way.Turning left.");
+    assert_eq!(program.data("get_state")["queuedMessageCount"], 0);
+    let body = provider.request(2).json().to_string();
+    assert!(body.contains("Go left."), "{body}");
+}
+
+#[test]
+fn omp_06_a_follow_up_comes_after_it() {
+    let (home, gate) = (Home::new(), Gate::new());
+    let provider = Provider::start([held(&gate), openai::says("Then this.")]);
+    let mut program = Setup::omp(&home, &provider, "auto").start_as::<Omp>();
+    program.streaming("p", "Do the first.");
+    assert_eq!(
+        program.ask("follow_up", json!({ "message": "Do the second." }))["success"],
+        true
+    );
+    gate.open();
+    program.see(&json!({ "type": "prompt_result", "id": "p", "status": "completed" }));
+    program.see_type("session_settled");
+    assert_eq!(of(program.seen(), "agent_start").len(), 1);
+    assert_eq!(deltas(program.seen()), "On my way.Then this.");
+}
+
+#[test]
+fn omp_05_a_prompt_in_an_open_run_says_how_or_fails() {
+    let (home, gate) = (Home::new(), Gate::new());
+    let provider = Provider::start([held(&gate), openai::says("Queued.")]);
+    let mut program = Setup::omp(&home, &provider, "auto").start_as::<Omp>();
+    program.streaming("p1", "One.");
+    let busy = program.ask("prompt", json!({ "message": "Two." }));
+    assert_eq!(busy["success"], false);
+    let text = busy["error"].as_str().unwrap();
+    assert!(text.starts_with("Agent is already processing."), "{text}");
+    program.command(
+        "p3",
+        "prompt",
+        json!({ "message": "Three.", "streamingBehavior": "followUp" }),
+    );
+    program.see(&json!({ "type": "response", "id": "p3", "success": true }));
+    gate.open();
+    program.see(&json!({ "type": "prompt_result", "id": "p3", "status": "completed" }));
+    assert_eq!(of(program.seen(), "prompt_result").len(), 2);
+}
