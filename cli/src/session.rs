@@ -145,6 +145,8 @@ fn session<P: Served>(
     config.settings.approvals = mode(start.approval);
     config.settings.thinking = settings.thinking.as_deref().map(Into::into);
     P::preset(&mut config);
+    // What is kept is safe before the end of its turn is said, whatever the contract asks for.
+    config.policy.gates.turn_end |= begun.writer.is_some();
     config.timeouts.stall_us = Some(micros(settings.idle_limit));
     config.timeouts.approval_us = settings.approval_limit.map(micros);
     config.budgets.steps = Some(settings.max_steps);

@@ -41,8 +41,8 @@ impl Setup {
     }
 }
 
-/// The types in order; runs of `message_update` and of `tool_execution_update` as one. Messages with their role, and
-/// without lines whose place is nobody's promise.
+/// The types in order; runs of `message_update` and of `tool_execution_update` as one. Messages with their role. Without
+/// `ready`, and lines whose place is nobody's promise.
 pub fn order(lines: &[Value]) -> Vec<String> {
     let mut types: Vec<String> = lines
         .iter()
@@ -55,7 +55,9 @@ pub fn order(lines: &[Value]) -> Vec<String> {
         .map(|line| {
             let kind = line["type"].as_str().unwrap_or("?");
             match line["message"]["role"].as_str() {
-                Some(role) if kind != "message_update" => format!("{kind} {role}"),
+                Some(role) if matches!(kind, "message_start" | "message_end") => {
+                    format!("{kind} {role}")
+                }
                 Some(_) | None => kind.to_owned(),
             }
         })
