@@ -31,6 +31,7 @@ pub fn run() -> u8 {
         Command::Check(args) => crate::check::run(&args),
         Command::Spec(args) => crate::spec::run(&args),
         Command::Drive(args) => crate::drive::run(&args),
+        Command::Approve(args) => crate::external::approve::run(&args),
         Command::Demo(args) => crate::drive::demo(&args),
     };
     done.unwrap_or_else(|stop| {

@@ -6,6 +6,7 @@ use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 
 use crate::check::CheckArgs;
 use crate::drive::{DemoArgs, DriveArgs};
+use crate::external::approve::ApproveArgs;
 use crate::foreign::Program;
 use crate::settings::values::{Api, Approval, Seconds, Temperature, Tokens};
 use crate::spec::SpecArgs;
@@ -52,6 +53,11 @@ Examples:
     turnwire check --protocol omp session.jsonl
 
 The rules: turnwire spec openmax --format rules";
+
+const APPROVE_ABOUT: &str = "\
+Approves a tool of the project's or your own, exactly as it is now: the bytes of its manifest and of its code.
+
+It shows what it approves. A byte that changes makes the tool ask again. See docs/external-tools.md.";
 
 const DRIVE_ABOUT: &str = "\
 Starts an agent, gives it prompts one after the other, and shows what it does: for a person, or as JSON lines.
@@ -116,6 +122,10 @@ pub enum Command {
 
     /// Trust a project, and the turnwire.toml it has now, without starting an agent
     Trust(TrustArgs),
+
+    /// Approve a tool of the project's or your own, exactly as it is now
+    #[command(long_flag = "approve", long_about = APPROVE_ABOUT)]
+    Approve(ApproveArgs),
 
     /// One turn with nothing but this program: drive over serve, with a scripted model
     Demo(DemoArgs),

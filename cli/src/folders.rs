@@ -38,6 +38,16 @@ impl Folders {
         self.config.join(SETTINGS_FILE)
     }
 
+    /// The folder of the user's own tools.
+    pub fn tools(&self) -> PathBuf {
+        self.config.join("tools")
+    }
+
+    /// The list of approved files.
+    pub fn approvals(&self) -> PathBuf {
+        self.state.join("approved.toml")
+    }
+
     /// The list of trusted projects.
     pub fn trust(&self) -> PathBuf {
         self.state.join("trust.toml")

@@ -12,6 +12,7 @@ use turnwire_io::tools::{Toolbox, ToolboxConfig};
 use turnwire_io::{Anew, Asked, Reload, ReloadJob, Reloaded};
 
 use crate::args::{Foreign, ServeArgs};
+use crate::external::approvals::Approvals;
 use crate::folders::Folders;
 use crate::hooks;
 use crate::say::Stop;
@@ -58,7 +59,7 @@ pub fn parts(args: &ServeArgs, start: &Start, id: &str) -> Result<Parts, Stop> {
         tools: specs,
         skills: Vec::new(),
         rules: settings.rules.iter().map(hooks::rule).collect(),
-        unapproved: Vec::new(),
+        unapproved: settings.external.unapproved(),
         hooks: settings.hooks.iter().map(hooks::hook).collect(),
         unloaded: settings.unloaded.iter().map(hooks::unloaded).collect(),
     };
@@ -78,6 +79,13 @@ fn tools(start: &Start, id: &str) -> ToolboxConfig {
         deny_env: settings.deny_env.clone(),
         output_limit: OUTPUT_LIMIT,
         extra_env: vec![(SESSION_VARIABLE.to_owned(), id.to_owned())],
+        external: settings
+            .external
+            .tools
+            .iter()
+            .map(|tool| tool.external.clone())
+            .collect(),
+        refuse_unapproved: start.agent_spawned,
         ..ToolboxConfig::new(&start.root)
     }
 }
@@ -122,6 +130,8 @@ struct State {
     args: ServeArgs,
     folders: Option<Folders>,
     id: String,
+    /// What a person has approved, in this session too.
+    approvals: Approvals,
     /// What the session uses now.
     settings: Settings,
     tools: u32,
@@ -141,6 +151,7 @@ impl Disk {
                 },
                 folders: start.folders.clone(),
                 id: id.to_owned(),
+                approvals: start.approvals.clone(),
                 settings: start.settings.clone(),
                 tools: count(&parts.frozen),
                 fault: None,
@@ -168,7 +179,10 @@ impl State {
         let read = Start::prepare(&self.args, self.folders.clone(), &|name| {
             std::env::var_os(name)
         })
-        .and_then(|start| {
+        .and_then(|mut start| {
+            // What was approved in this session holds in it, though it couldn't be written down, and is no news.
+            self.approvals.mark(&mut self.settings.external);
+            self.approvals.mark(&mut start.settings.external);
             let changes = changes(&self.settings, &start.settings);
             let parts = if changes.is_empty() {
                 None
@@ -193,6 +207,7 @@ impl State {
             return Ok(self.receipt(changes, None));
         };
         self.settings = start.settings;
+        self.approvals.freeze(&self.settings.external);
         self.tools = count(&parts.frozen);
         let Parts {
             frozen,
@@ -288,5 +303,7 @@ fn changes(old: &Settings, new: &Settings) -> Vec<Text> {
     if said.is_empty() && (old.hooks != new.hooks || old.rules != new.rules) {
         said.push("hooks and rules are in another order".to_owned());
     }
-    said.into_iter().map(Text::from).collect()
+    let mut said: Vec<Text> = said.into_iter().map(Text::from).collect();
+    said.extend(old.external.changes(&new.external));
+    said
 }

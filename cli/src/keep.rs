@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use turnwire::vocab::{ApprovalMode, Message, Setting, WriteBody};
+use turnwire::vocab::{ApprovalMode, Message, Setting, UnapprovedSource, WriteBody};
 use turnwire_io::store::Writer;
 use turnwire_io::{Durable, WriteJob};
 
@@ -117,6 +117,12 @@ impl Kept {
         })
     }
 
+    fn approval(&self, source: &UnapprovedSource) -> WriteJob {
+        let approvals = self.start.approvals.clone();
+        let files = approvals.give(source);
+        Box::new(move || approvals.record(&files).map_err(|stop| stop.to_string()))
+    }
+
     fn mode(&self, mode: &ApprovalMode) -> WriteJob {
         let mode = match mode {
             ApprovalMode::Auto => Approval::Auto,
@@ -142,6 +148,7 @@ impl Durable for Kept {
             }
             WriteBody::Turn(messages) => self.save(messages, true),
             WriteBody::Setting(Setting::Approvals(mode)) => self.mode(mode),
+            WriteBody::Approval(source) => self.approval(source),
             // Other settings are kept nowhere.
             WriteBody::Setting(_) | _ => nothing(),
         }

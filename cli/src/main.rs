@@ -7,6 +7,7 @@ mod app;
 mod args;
 mod check;
 mod drive;
+mod external;
 mod folders;
 mod foreign;
 mod freeze;

@@ -37,6 +37,7 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
     let generation = P::SESSION_IDS.make(now.unix_ms)?;
     let begun = keep::begin(start, &generation, now.unix_ms)?;
     let parts = freeze::parts(args, start, &begun.id)?;
+    start.approvals.freeze(&start.settings.external);
     let disk = Disk::new(args, start, &begun.id, &parts);
     let (config, info) = session::<P>(start, &parts.frozen, &generation, &begun)?;
     let opening = Opening {

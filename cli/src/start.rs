@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::args::ServeArgs;
+use crate::external::{self, approvals::Approvals};
 use crate::folders::{Folders, SETTINGS_FILE};
 use crate::say::Stop;
 use crate::settings::values::Approval;
@@ -31,6 +32,8 @@ pub struct Start {
     pub folders: Option<Folders>,
     /// Whether an agent started this process. Then it can't widen what the agent may do.
     pub agent_spawned: bool,
+    /// What a person has approved of external tools.
+    pub approvals: Approvals,
     /// Where the approval mode is saved; `None` if the user has no home folder.
     pub trust: Option<Trust>,
     /// Where the session is kept; `None` if it isn't.
@@ -87,6 +90,22 @@ impl Start {
         let mut settings = settings::resolve(args, &layers, env)?;
 
         let mut notes = Vec::new();
+        let untrusted = (!trusted && !give_trust).then(|| reason(&verdict, &root));
+        let approvals = Approvals::at(folders.as_ref().map(Folders::approvals));
+        settings.external = external::find(&external::Places {
+            root: &root,
+            untrusted: untrusted.as_deref(),
+            folders: folders.as_ref(),
+            deny_env: &settings.deny_env,
+            approvals: &approvals,
+        });
+        notes.extend(
+            settings
+                .external
+                .unloaded
+                .iter()
+                .map(|why| format!("a tool isn't loaded: {why}")),
+        );
         if give_trust {
             let Some(trust) = &trust else {
                 return Err(no_home());
@@ -140,6 +159,7 @@ impl Start {
             root,
             folders,
             agent_spawned,
+            approvals,
             trust,
             store,
             go_on: args.go_on,

@@ -64,9 +64,18 @@ fn command(
     cancel: &CancelToken,
     updates: &mut dyn FnMut(ToolUpdate),
 ) -> Finished {
+    if let Some(refused) = job.objection() {
+        return refused;
+    }
     let capture = job.capture();
     let mut heard = Heard { capture, updates };
-    match process::run(job.command(), &[], job.terms(), cancel, &mut heard) {
+    match process::run(
+        job.command(),
+        job.payload(),
+        job.terms(),
+        cancel,
+        &mut heard,
+    ) {
         Ok(ran) => job.ended(heard.capture, ran.exit, ran.stopped),
         Err(error) => job.failed(&error),
     }

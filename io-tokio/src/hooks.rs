@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt};
 use turnwire::vocab::{HookReply, Text};
 
 pub use turnwire_io::hooks::*;
@@ -27,12 +27,7 @@ async fn attempt(job: &HookJob, stop: &CancelToken) -> io::Result<Option<Ended>>
     let (stdin, (stdout, stderr)) = (group.stdin(), group.pipes());
     let (mut out, mut err) = (Kept::out(), Kept::err());
     let mut talk = Box::pin(async {
-        let tell = async {
-            // A hook that doesn't want to know is not at fault; the pipe is closed when all is said.
-            if let Some(mut stdin) = stdin {
-                let _ = stdin.write_all(job.payload()).await;
-            }
-        };
+        let tell = process::tell(stdin, job.payload());
         tokio::join!(tell, listen(stdout, &mut out), listen(stderr, &mut err));
     });
     let (exit, stopped) = process::run_out(group, job.terms(), stop, talk.as_mut()).await?;

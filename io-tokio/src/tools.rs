@@ -49,7 +49,7 @@ pub(crate) async fn carry_out(
         Finished::cancelled()
     } else {
         match job {
-            ToolJob::Command(job) => command(&job, &cancel, &mut updates).await,
+            ToolJob::Command(job) => command(job, &cancel, &mut updates).await,
             ToolJob::File(job) => file(job, cancel).await,
             ToolJob::Over(finished) => finished,
         }
@@ -65,27 +65,42 @@ async fn file(job: FileJob, cancel: CancelToken) -> Finished {
     let call = tokio::task::spawn_blocking(move || job.run(&|| cancel.is_cancelled()));
     match call.await {
         Ok(finished) => finished,
-        Err(error) => {
-            tracing::error!(%error, "a tool call broke down");
-            Finished::failed("the tool broke down; this is a fault of the program")
-        }
+        Err(error) => broke_down(&error),
     }
+}
+
+fn broke_down(error: &tokio::task::JoinError) -> Finished {
+    tracing::error!(%error, "a tool call broke down");
+    Finished::failed("the tool broke down; this is a fault of the program")
 }
 
 /// Runs a command and settles its whole process group.
 async fn command(
-    job: &CommandJob,
+    job: CommandJob,
     cancel: &CancelToken,
     updates: &mut (dyn FnMut(ToolUpdate) + Send),
 ) -> Finished {
+    let job = if job.is_external() {
+        let look = tokio::task::spawn_blocking(move || (job.objection(), job));
+        match look.await {
+            Ok((None, job)) => job,
+            Ok((Some(refused), _)) => return refused,
+            Err(error) => return broke_down(&error),
+        }
+    } else {
+        job
+    };
     let mut group = match Group::spawn(job.command()) {
         Ok(group) => group,
         Err(error) => return job.failed(&error),
     };
-    let (stdout, stderr) = group.pipes();
+    let (stdin, (stdout, stderr)) = (group.stdin(), group.pipes());
     let mut capture = job.capture();
     let ran = {
-        let mut reading = pin!(read(&mut capture, stdout, stderr, updates));
+        let mut reading = pin!(async {
+            let hear = read(&mut capture, stdout, stderr, updates);
+            tokio::join!(process::tell(stdin, job.payload()), hear);
+        });
         process::run_out(group, job.terms(), cancel, reading.as_mut()).await
     };
     match ran {

@@ -1,6 +1,7 @@
 //! What happens, for a person: the answer as it comes, everything else around it in a few quiet lines.
 
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use turnwire::protocol::openmax::Openmax;
@@ -29,6 +30,8 @@ pub struct Human {
     /// The agent's program, and the command that drives it once more.
     program: String,
     again: String,
+    /// The agent's project, once it has said so.
+    project: Option<Text>,
     /// What is being streamed; its line isn't ended yet.
     open: Option<Kind>,
     /// Whether the last byte was a newline.
@@ -46,12 +49,31 @@ impl Human {
         Human {
             program,
             again,
+            project: None,
             open: None,
             fresh: true,
             streamed: false,
             answered: false,
             failure: None,
         }
+    }
+
+    /// The command that approves a file. Its path begins at the agent's project: that need not be the folder here.
+    fn approve(&self, path: &str) -> String {
+        let mut program = PathBuf::from(&self.program);
+        let mut line = String::new();
+        if let Some(project) = self.project.as_deref().map(Path::new)
+            && Path::new(path).is_relative()
+            && !is_here(project)
+        {
+            line = format!("cd {} && ", super::quoted(project.as_os_str()));
+            if program.components().count() > 1 {
+                program = std::path::absolute(&program).unwrap_or(program);
+            }
+        }
+        let program = super::quoted(program.as_os_str());
+        let path = super::quoted(path.as_ref());
+        line + &format!("{program} --approve {path}")
     }
 
     /// Streamed text.
@@ -93,6 +115,7 @@ impl Human {
                 let more = if info.continued { ", continued" } else { "" };
                 let text = format!("session {} in {}{more}", info.session, info.cwd);
                 self.say(DIM, &text, out);
+                self.project = Some(info.root.as_ref().unwrap_or(&info.cwd).clone());
             }
             What::Changed(info) => {
                 let text = format!("approvals: {}", words::mode(&info.settings.approvals));
@@ -379,11 +402,9 @@ impl Screen<Openmax> for Human {
         self.question(ask, out);
         match &ask.reason {
             AskReason::UnapprovedSource { path, .. } => {
-                let path = super::quoted(path.as_ref().as_ref());
-                let program = super::quoted(self.program.as_ref());
                 let text = "  declined: there is no terminal to ask on. To approve it, run:";
                 self.say(WARN, text, out);
-                self.say(PLAIN, &format!("    {program} --approve {path}"), out);
+                self.say(PLAIN, &format!("    {}", self.approve(path)), out);
             }
             AskReason::Gate | AskReason::Network { .. } | AskReason::Other(_) => {
                 let text = "  declined: there is no terminal to ask on. To be asked, run there:";
@@ -406,6 +427,11 @@ impl Screen<Openmax> for Human {
         };
         self.say(WARN, &text, out);
     }
+}
+
+fn is_here(folder: &Path) -> bool {
+    let (there, here) = (folder.canonicalize(), Path::new(".").canonicalize());
+    matches!((there, here), (Ok(there), Ok(here)) if there == here)
 }
 
 fn decision(allow: bool) -> Reply {

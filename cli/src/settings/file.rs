@@ -106,15 +106,14 @@ pub struct ToolsTable {
 /// [`Stop::Settings`] if it can't be read, is too long, isn't a file, or isn't UTF-8.
 pub fn text(path: &Path) -> Result<Option<String>, Stop> {
     let stop = |why: &dyn std::fmt::Display| Stop::Settings(format!("{}: {why}", path.display()));
-    let file = match File::open(path) {
-        Ok(file) => file,
+    // A named pipe would make the opening wait for ever.
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_file() => {}
+        Ok(_) => return Err(stop(&"not a file")),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(stop(&error)),
-    };
-    // A named pipe would make the read wait for ever.
-    if !file.metadata().map_err(|error| stop(&error))?.is_file() {
-        return Err(stop(&"not a file"));
     }
+    let file = File::open(path).map_err(|error| stop(&error))?;
     let mut bytes = Vec::new();
     file.take(MOST_BYTES + 1)
         .read_to_end(&mut bytes)

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::args::ServeArgs;
+use crate::external::Found;
 use crate::say::Stop;
 use file::FileSettings;
 use hooks::{HookTable, RuleTable, Unloaded};
@@ -66,6 +67,8 @@ pub struct Settings {
     pub unloaded: Vec<Unloaded>,
     /// Permission rules.
     pub rules: Vec<RuleTable>,
+    /// The user's and the project's own tools; they are found once it is known which of them count.
+    pub external: Found,
     /// What no line to the host may hold: keys, and values of variables that somebody named.
     pub hidden: Vec<Secret>,
     /// How long token and thinking lines wait to be joined, in milliseconds; 0: not at all.
@@ -197,6 +200,7 @@ pub fn resolve(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<Settin
         hooks,
         unloaded,
         rules,
+        external: Found::default(),
         hidden: hidden(args, files, &deny_env, env)?,
         coalesce_ms: first(args.session.coalesce, files, |file| {
             file.session.coalesce.map(Millis::get)

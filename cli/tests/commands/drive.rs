@@ -175,7 +175,7 @@ read -r quit"#,
     );
     assert!(
         done.stdout
-            .contains("    bash --approve 'tools/my deploy.toml'\n"),
+            .contains("    cd /p && bash --approve 'tools/my deploy.toml'\n"),
         "{}",
         done.stdout
     );
@@ -187,6 +187,47 @@ read -r quit"#,
     assert!(
         env.contains("SECRET_NUMBER_0 ") && env.ends_with("SECRET_NUMBER_39"),
         "{env}"
+    );
+}
+
+#[test]
+fn om_15_the_command_that_is_shown_approves_it() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path("project/.turnwire/tools")).unwrap();
+    let manifest =
+        "name = 'peek'\ndescription = 'x'\ncommand = ['echo', 'peeked']\nreads_only = true\n";
+    place.write(".turnwire/tools/peek.toml", manifest);
+    let script = "reply when step 1\n  call peek {}\nreply when step 2\n  say: Done.\n";
+    let mut command = place.drive(script, &["x"], "ask");
+    // Driven from elsewhere.
+    let project = place.path("project");
+    command.args(["--project", project.to_str().unwrap()]);
+    command.current_dir(place.path("home"));
+    let done = Running::start(command).wait();
+    let hint = done.stdout.lines().find(|line| line.contains("--approve"));
+    let hint = hint.unwrap_or_else(|| panic!("{}{}", done.stdout, done.stderr));
+    let mut shell = place.command(&[]);
+    let approve = std::process::Command::new("sh")
+        .args(["-c", hint])
+        .current_dir(place.path("home"))
+        .envs(
+            shell
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        )
+        .output();
+    let approve = approve.unwrap();
+    assert!(
+        approve.status.success(),
+        "{hint}: {}",
+        String::from_utf8_lossy(&approve.stderr)
+    );
+    shell = place.drive(script, &["x"], "ask");
+    let done = Running::start(shell).wait();
+    assert!(
+        done.stdout.contains("peeked") && !done.stdout.contains("--approve"),
+        "{}",
+        done.stdout
     );
 }
 

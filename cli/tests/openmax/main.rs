@@ -14,6 +14,7 @@ const DRIVER: &str = "tokio";
 
 mod approvals;
 mod cancel;
+mod external;
 mod hooks;
 mod host;
 mod input;

@@ -147,7 +147,7 @@ fn om_02_a_session_that_was_summarised_shows_all_that_was_said() {
     );
     // The model still gets the summary in place of what it stands for.
     program.turn("three");
-    let sent = provider.request(3).json().to_string();
+    let sent = provider.request(4).json().to_string();
     assert!(
         sent.contains("In short.") && !sent.contains("words words"),
         "{sent}"

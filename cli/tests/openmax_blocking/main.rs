@@ -12,6 +12,8 @@ const DRIVER: &str = "blocking";
 
 #[path = "../openmax/cancel.rs"]
 mod cancel;
+#[path = "../openmax/external.rs"]
+mod external;
 #[path = "../openmax/hooks.rs"]
 mod hooks;
 #[path = "../openmax/host.rs"]

@@ -200,6 +200,12 @@ impl Setup {
         self
     }
 
+    /// Runs a command that speaks no protocol.
+    pub fn output(mut self) -> std::process::Output {
+        let command = self.command.stdin(Stdio::null());
+        command.output().expect("the program runs")
+    }
+
     #[track_caller]
     pub fn start(self) -> Program {
         self.start_as()

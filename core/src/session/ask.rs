@@ -193,7 +193,8 @@ impl Session {
                         return self.deny_changed(batch, at, by, &why);
                     }
                 }
-                if let Some(source) = batch.name(at) {
+                // Content is a person's to approve: a hook's word counts for this one call.
+                if let (Decider::Host, Some(source)) = (&by, batch.name(at)) {
                     self.approve_source(&source);
                 }
                 self.allow_call(batch, at, Some(by), input);

@@ -66,7 +66,7 @@ use crate::vocab::{
     Agent, AskId, Block, CallId, CommandId, Due, Effect, EffectBody, Failure, FailureKind, HookId,
     HookSpec, Input, Level, Message, MessageId, Misuse, ModelRef, ModelRequest, Now, Origin,
     Output, PromptId, RawJson, RequestId, Role, RunId, SessionInfo, Signal, Text, ToolInput,
-    ToolSpec, ToolUpdate, UnloadedHook, UriSpec, What, WriteBody, WriteId,
+    ToolSpec, ToolUpdate, UnapprovedSource, UnloadedHook, UriSpec, What, WriteBody, WriteId,
 };
 
 /// Marks the hook timer of a question to the host, so that its number isn't taken for a hook's.
@@ -100,6 +100,8 @@ pub struct Session {
     reloading: Option<CommandId>,
     /// A compaction by hand that waits for the turn's end.
     compact_queued: Option<compact::Queued>,
+    /// Approvals of content that are being written down.
+    approving: Vec<(WriteId, UnapprovedSource)>,
     /// What entered the history outside a turn, the summary of a compaction by hand too, until a turn takes it to its
     /// write.
     unsaved: Vec<Arc<Message>>,
@@ -176,6 +178,7 @@ impl Session {
             reloading: None,
             compact_queued: None,
             unsaved: Vec::new(),
+            approving: Vec::new(),
             shells: BTreeMap::new(),
             shell_news: Vec::new(),
             compacted_to: 0,
@@ -404,7 +407,7 @@ impl Session {
             Input::Tool { call, update } => self.tool_update(call, update),
             Input::Hook { hook, outcome } => self.hook_settled(hook, outcome),
             Input::Store { write, ok } => {
-                if !self.setting_stored(write, &ok) {
+                if !self.setting_stored(write, &ok) && !self.approval_stored(write, &ok) {
                     self.stored(write, ok);
                 }
             }
@@ -435,6 +438,10 @@ impl Session {
                 Gate::End { .. } => WriteBody::Turn(&save.messages),
                 Gate::Refusal { .. } => WriteBody::Refusal(&save.messages),
             });
+        }
+        let mut approving = self.approving.iter();
+        if let Some((_, source)) = approving.find(|(waits, _)| *waits == write) {
+            return Some(WriteBody::Approval(source));
         }
         self.owed.iter().find_map(|owed| match &owed.what {
             commands::OwedFor::Setting {

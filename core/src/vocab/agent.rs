@@ -463,6 +463,8 @@ pub enum WriteBody<'a> {
     Refusal(&'a [Arc<Message>]),
     /// A setting that counts only once it is stored.
     Setting(&'a Setting),
+    /// The host approved a tool's content: from now on it isn't asked about. Nothing waits for the write.
+    Approval(&'a UnapprovedSource),
 }
 
 /// One request to a model, lent by the session: the provider module writes the body from it.

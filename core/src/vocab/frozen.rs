@@ -56,6 +56,8 @@ pub struct UnapprovedSource {
     pub sha: Text,
     /// Names of the environment variables that the tool would be given.
     pub env: Vec<Text>,
+    /// What it would run, in words for the person who is asked.
+    pub runs: Text,
 }
 
 /// A hook that the driver runs.

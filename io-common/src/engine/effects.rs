@@ -10,7 +10,7 @@ use turnwire::model::script::ScriptReply;
 use turnwire::model::{Api, ReplyDecoder, ReplyLimits, encode_request};
 use turnwire::vocab::{
     Agent, Block, CommandId, Effect, EffectBody, Failure, FailureKind, HookId, Input, ModelChunk,
-    RequestId, RunId, Text, ToolOutcome, ToolUpdate, WriteId,
+    RequestId, RunId, Text, ToolOutcome, ToolUpdate, WriteBody, WriteId,
 };
 
 use super::reload::asked;
@@ -186,10 +186,16 @@ impl Effects {
                 Some(job) => Work::Hook { hook: *hook, job },
                 None => return self.hook_over(*hook, "there is no hook of this name"),
             },
-            (Effect::Store(write), Some(EffectBody::Write(body))) => Work::Store {
-                write: *write,
-                job: self.world.durable.prepare(&body),
-            },
+            (Effect::Store(write), Some(EffectBody::Write(body))) => {
+                // What a person allowed counts for the call that waits for it.
+                if let WriteBody::Approval(source) = &body {
+                    self.world.toolbox.approve(source);
+                }
+                Work::Store {
+                    write: *write,
+                    job: self.world.durable.prepare(&body),
+                }
+            }
             _ => return self.act(effect),
         };
         self.waiting.push_back((mark, work));

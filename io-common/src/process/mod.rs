@@ -46,8 +46,20 @@ pub(crate) fn shell(
     lists: env::Lists<'_>,
     stdin: Stdio,
 ) -> Command {
+    let mut command = self::command(program, folder, lists, stdin);
+    command.arg("-c").arg(line);
+    command
+}
+
+/// A program without its arguments, likewise.
+pub(crate) fn command(
+    program: impl AsRef<OsStr>,
+    folder: &Path,
+    lists: env::Lists<'_>,
+    stdin: Stdio,
+) -> Command {
     let mut command = Command::new(program);
-    command.arg("-c").arg(line).current_dir(folder);
+    command.current_dir(folder);
     command
         .env_clear()
         .envs(env::variables(lists, |name| std::env::var_os(name)));

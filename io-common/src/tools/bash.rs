@@ -1,5 +1,5 @@
-//! Commands, each in a shell of its own: the calls of `bash`, and those of the person's own. Here is what is run and what
-//! is made of it; the drivers run it.
+//! Commands: the calls of `bash` and those of the person's own, each in a shell of its own, and external tools. Here is
+//! what is run and what is made of it; the drivers run it.
 
 use std::io;
 use std::process::{Command, Stdio};
@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use turnwire::vocab::{Block, Progress, ToolOutcome, ToolUpdate};
 
+use super::external::Loaded;
 use super::outcome::{Finished, reason};
 use super::text::{HeadTail, Rendered, WholeCharacters};
 use super::{Shared, input};
@@ -25,12 +26,63 @@ const PROGRESS_BYTES: usize = 16 * 1024;
 #[derive(Debug)]
 pub struct CommandJob {
     shared: Arc<Shared>,
-    line: String,
+    what: What,
     /// How long it may run; a person's own command: as long as it takes.
     limit: Option<Duration>,
 }
 
+/// What runs.
+#[derive(Debug)]
+enum What {
+    /// A line for the shell.
+    Line(String),
+    /// A program, and what it is told.
+    External(Arc<Loaded>, Vec<u8>),
+}
+
 impl CommandJob {
+    /// A call of an external tool.
+    pub(super) fn external(shared: &Arc<Shared>, tool: &Arc<Loaded>, input: &str) -> Self {
+        let config = &shared.config;
+        let limit = tool.tool.limit.unwrap_or(config.default_timeout);
+        let mut told = Vec::with_capacity(input.len() + 1);
+        // One line, whatever the model wrote: a line break can only be white space between the parts of an object.
+        told.extend(input.bytes().map(|byte| {
+            if matches!(byte, b'\n' | b'\r') {
+                b' '
+            } else {
+                byte
+            }
+        }));
+        told.push(b'\n');
+        CommandJob {
+            shared: shared.clone(),
+            what: What::External(tool.clone(), told),
+            limit: Some(limit.min(config.max_timeout)),
+        }
+    }
+
+    /// Whether there is something to be found out before it runs.
+    pub fn is_external(&self) -> bool {
+        matches!(self.what, What::External(..))
+    }
+
+    /// Why it may not run, found out on a thread that may block; `None`: it may.
+    pub fn objection(&self) -> Option<Finished> {
+        match &self.what {
+            What::Line(_) => None,
+            What::External(tool, _) => tool.objection(&self.shared.config).map(Finished::failed),
+        }
+    }
+
+    /// What it finds on its standard input, if that is a pipe; it is closed behind it.
+    pub fn payload(&self) -> &[u8] {
+        match &self.what {
+            What::Line(_) => &[],
+            What::External(_, told) => told,
+        }
+    }
+
     /// `Err`: the arguments are wrong, in words for the model.
     pub(super) fn new(shared: &Arc<Shared>, args: input::Bash) -> Result<Self, String> {
         if args.command.contains('\0') {
@@ -42,7 +94,7 @@ impl CommandJob {
             .map_or(config.default_timeout, |s| Duration::from_secs(s.max(1)));
         Ok(CommandJob {
             shared: shared.clone(),
-            line: args.command,
+            what: What::Line(args.command),
             limit: Some(limit.min(config.max_timeout)),
         })
     }
@@ -54,7 +106,7 @@ impl CommandJob {
         }
         Ok(CommandJob {
             shared: shared.clone(),
-            line: line.to_owned(),
+            what: What::Line(line.to_owned()),
             limit: None,
         })
     }
@@ -62,13 +114,17 @@ impl CommandJob {
     /// What to start, with both outputs piped. It must lead a process group of its own.
     pub fn command(&self) -> Command {
         let config = &self.shared.config;
+        let line = match &self.what {
+            What::Line(line) => line,
+            What::External(tool, _) => return tool.command(self.shared.root.path(), config),
+        };
         let lists = Lists {
             pass: &config.env,
             deny: &config.deny_env,
             extra: &config.extra_env,
         };
         let root = self.shared.root.path();
-        process::shell(&config.shell, &self.line, root, lists, Stdio::null())
+        process::shell(&config.shell, line, root, lists, Stdio::null())
     }
 
     /// How long it may run, and how it is ended.
@@ -88,19 +144,35 @@ impl CommandJob {
     pub fn ended(&self, capture: Capture, exit: Exit, stopped: Option<Stopped>) -> Finished {
         let ended = Ended { exit, stopped };
         let output_limit = self.shared.config.output_limit;
-        match capture.kept {
+        let mut finished = match capture.kept {
             Kept::Apart { out, err } => ended.describe(out, err, output_limit, self.limit),
             Kept::Together(both) => ended.plain(both, output_limit),
+        };
+        if let What::External(tool, _) = &self.what
+            && let Some(remark) = tool.remark()
+        {
+            finished.text.push_str(if finished.text.ends_with('\n') {
+                "\n"
+            } else {
+                "\n\n"
+            });
+            finished.text.push_str(&remark);
         }
+        finished
     }
 
     /// The result of a command that could not be run.
     pub fn failed(&self, error: &io::Error) -> Finished {
-        Finished::failed(format!(
-            "can't run the command with {}: {}",
-            self.shared.config.shell.display(),
-            reason(error)
-        ))
+        let why = reason(error);
+        Finished::failed(match &self.what {
+            What::Line(_) => {
+                let shell = self.shared.config.shell.display();
+                format!("can't run the command with {shell}: {why}")
+            }
+            What::External(tool, _) => {
+                format!("can't run the program of {}: {why}", tool.tool.name)
+            }
+        })
     }
 }
 

@@ -1,11 +1,12 @@
 //! The tools that the program itself offers to the model: `read_file`, `write_file`, `edit_file`,
-//! `list_dir`, `search` and `bash`.
+//! `list_dir`, `search` and `bash`; and those of the user's and the project's own, which are programs.
 //!
 //! A call never fails towards the caller: whatever happens becomes a [`ToolUpdate::Done`](turnwire::vocab::ToolUpdate::Done) with a text
 //! that a model can act on. Paths stay inside the project, outputs are bounded, children get a listed
 //! environment, and no process of a command's group outlives its call.
 
 mod bash;
+mod external;
 mod files;
 mod input;
 mod outcome;
@@ -16,11 +17,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use turnwire::vocab::{ToolOutcome, ToolSpec};
+use turnwire::vocab::{ToolOutcome, ToolSpec, UnapprovedSource};
 
 pub use bash::{Capture, CommandJob};
+pub use external::{Code, CodePlaces, External, MOST_CODE, Source, sha_of};
 pub use outcome::{Failed, FileChange, Finished};
+pub use spec::builtin_names;
 
+use external::Loaded;
 use files::path::Root;
 
 /// How the tools behave.
@@ -47,6 +51,10 @@ pub struct ToolboxConfig {
     pub grace: Duration,
     /// The shell, called with `-c` and the command.
     pub shell: PathBuf,
+    /// Tools that are programs. One with a built-in tool's name, or that of one before it, is left out.
+    pub external: Vec<External>,
+    /// Whether such a program doesn't run while nobody has approved its content, in no mode.
+    pub refuse_unapproved: bool,
 }
 
 impl ToolboxConfig {
@@ -64,6 +72,8 @@ impl ToolboxConfig {
             max_timeout: Duration::from_secs(3600),
             grace: Duration::from_secs(2),
             shell: PathBuf::from("bash"),
+            external: Vec::new(),
+            refuse_unapproved: false,
         }
     }
 }
@@ -103,7 +113,7 @@ impl std::error::Error for ToolboxError {
     }
 }
 
-/// The built-in tools of one project. Cheap to clone.
+/// The tools of one project. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Toolbox {
     shared: Arc<Shared>,
@@ -113,6 +123,7 @@ pub struct Toolbox {
 struct Shared {
     config: ToolboxConfig,
     root: Root,
+    external: Vec<Arc<Loaded>>,
     /// One change of a file at a time: an edit reads, changes and writes.
     writing: Mutex<()>,
 }
@@ -128,10 +139,19 @@ impl Toolbox {
                 root: config.root.clone(),
                 source,
             })?;
+        let mut external: Vec<Arc<Loaded>> = Vec::new();
+        for tool in &config.external {
+            let mut names = external.iter().map(|other| &*other.tool.name);
+            if !names.any(|name| name == tool.name) && builtin_names().all(|name| name != tool.name)
+            {
+                external.push(Arc::new(Loaded::new(tool)));
+            }
+        }
         Ok(Self {
             shared: Arc::new(Shared {
                 config,
                 root,
+                external,
                 writing: Mutex::new(()),
             }),
         })
@@ -144,11 +164,27 @@ impl Toolbox {
 
     /// What the model is told about the tools, in the order they are offered in.
     pub fn specs(&self) -> Vec<ToolSpec> {
-        spec::all(&self.shared.config)
+        let mut specs = spec::all(&self.shared.config);
+        specs.extend(self.shared.external.iter().map(|tool| tool.spec()));
+        specs
+    }
+
+    /// A person has approved the content of an external tool: from now on it is given its variables.
+    pub fn approve(&self, source: &UnapprovedSource) {
+        let tool = self.shared.external(&source.tool);
+        if !tool.is_some_and(|tool| tool.approve(source)) {
+            tracing::warn!(
+                tool = &*source.tool,
+                "an approval is of no tool that is loaded"
+            );
+        }
     }
 
     /// Makes one call ready. `input` is the text of a JSON object.
     pub fn prepare(&self, name: &str, input: &str) -> ToolJob {
+        if let Some(tool) = self.shared.external(name) {
+            return ToolJob::Command(CommandJob::external(&self.shared, tool, input));
+        }
         if name != bash::NAME {
             return ToolJob::File(FileJob {
                 shared: self.shared.clone(),
@@ -200,6 +236,10 @@ impl FileJob {
 }
 
 impl Shared {
+    fn external(&self, name: &str) -> Option<&Arc<Loaded>> {
+        self.external.iter().find(|one| one.tool.name == name)
+    }
+
     /// One call of a file tool, on a thread that may block.
     fn file_tool(&self, name: &str, input: &str, stop: &dyn Fn() -> bool) -> Finished {
         let (root, max) = (&self.root, self.config.output_limit);

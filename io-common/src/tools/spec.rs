@@ -100,6 +100,11 @@ pub(crate) fn all(config: &ToolboxConfig) -> Vec<ToolSpec> {
     ALL.into_iter().map(spec).collect()
 }
 
+/// The names of the built-in tools.
+pub fn builtin_names() -> impl Iterator<Item = &'static str> {
+    ALL.into_iter().map(|b| b.name)
+}
+
 /// The names, for a model that asked for another.
 pub(crate) fn names() -> String {
     ALL.map(|b| b.name).join(", ")

@@ -6,6 +6,8 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::time::Instant;
 
+use tokio::io::AsyncWriteExt;
+use tokio::process::ChildStdin;
 use tokio::time::{sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 use turnwire_io::process::{Act, DRAIN, Ending, Exit, LOOK, Stopped, Terms};
@@ -65,6 +67,13 @@ pub(crate) async fn run_out(
         let _ = tokio::time::timeout(LOOK, &mut talk).await;
     }
     Ok((exit, ending.stopped()))
+}
+
+/// Tells a child what it is to be told. One that doesn't want to know is not at fault; the pipe is closed when all is said.
+pub(crate) async fn tell(stdin: Option<ChildStdin>, payload: &[u8]) {
+    if let Some(mut stdin) = stdin {
+        let _ = stdin.write_all(payload).await;
+    }
 }
 
 async fn until(moment: Option<Instant>) {

@@ -103,6 +103,7 @@ pub fn policy(about: &str) -> SessionConfig {
                 path: "tools/x".into(),
                 sha: "0123".into(),
                 env: vec!["TOKEN".into()],
+                runs: "x".into(),
             }),
             "deny" => config.rules.push(rule(RuleBehaviour::Deny, value)),
             "deny_path" => {

@@ -505,6 +505,7 @@ fn effect_word(effect: &Effect, body: Option<EffectBody<'_>>) -> String {
                 Some(EffectBody::Write(WriteBody::Turn(_))) => "Turn",
                 Some(EffectBody::Write(WriteBody::Refusal(_))) => "Refusal",
                 Some(EffectBody::Write(WriteBody::Setting(_))) => "Setting",
+                Some(EffectBody::Write(WriteBody::Approval(_))) => "Approval",
                 _ => "without a body",
             };
             format!("!Store w{} {what}", write.0)

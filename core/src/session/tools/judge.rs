@@ -19,8 +19,8 @@ use crate::session::{
     phase::Turn,
 };
 use crate::vocab::{
-    ApprovalMode, Ask, AskReason, CheckpointId, Decider, Effect, HookFacts, PermissionAsk, RawJson,
-    Route, SideEffect, Text, ToolInput, ToolOutcome, ToolSpec,
+    ApprovalMode, Ask, AskReason, CheckpointId, Decider, Effect, HookFacts, Level, PermissionAsk,
+    RawJson, Route, SideEffect, Text, ToolInput, ToolOutcome, ToolSpec, WriteId,
 };
 
 /// What the gate says.
@@ -241,11 +241,38 @@ impl Session {
             .find(|source| source.tool.as_ref() == tool)
     }
 
-    /// The human saw the content of a tool and allowed it: it isn't asked about again for that.
+    /// The human saw the content of a tool and allowed it: it isn't asked about again for that, and that is written
+    /// down. The write is asked for before the call runs, so that who carries it out knows.
     pub(in crate::session) fn approve_source(&mut self, tool: &str) {
-        self.config
-            .unapproved
-            .retain(|source| source.tool.as_ref() != tool);
+        let sources = &mut self.config.unapproved;
+        let Some(at) = sources.iter().position(|one| one.tool.as_ref() == tool) else {
+            return;
+        };
+        let source = sources.remove(at);
+        sources.retain(|other| other.tool.as_ref() != tool);
+        let write = self.store();
+        self.approving.push((write, source));
+    }
+
+    /// The write of an approval was acknowledged or failed. `false`: it was none of those.
+    pub(in crate::session) fn approval_stored(
+        &mut self,
+        write: WriteId,
+        ok: &Result<(), Text>,
+    ) -> bool {
+        let found = self.approving.iter().position(|(waits, _)| *waits == write);
+        let Some(at) = found else {
+            return false;
+        };
+        let (_, source) = self.approving.remove(at);
+        if let Err(detail) = ok {
+            let text = format!(
+                "the approval of {} could not be stored: {detail}",
+                source.path
+            );
+            self.notice(Level::Error, "store", &text);
+        }
+        true
     }
 
     /// Asks about the call that has waited longest, if another permission may be open. It is judged anew: the mode
@@ -285,10 +312,15 @@ impl Session {
             return;
         };
         let (call, name) = (tool.call, tool.name.clone());
+        let mut detail = args::detail(&input);
         let env = match &reason {
-            AskReason::UnapprovedSource { .. } => self
-                .unapproved(&name)
-                .map_or_else(Vec::new, |s| s.env.clone()),
+            AskReason::UnapprovedSource { .. } => match self.unapproved(&name) {
+                Some(source) => {
+                    detail = format!("runs: {} | {detail}", source.runs).into();
+                    source.env.clone()
+                }
+                None => Vec::new(),
+            },
             AskReason::Gate | AskReason::Network { .. } | AskReason::Other(_) => Vec::new(),
         };
         let deadline_us = self
@@ -301,7 +333,7 @@ impl Session {
             tool: name.clone(),
             reason,
             summary: args::summary(&name, &input),
-            detail: args::detail(&input),
+            detail,
             body: None,
             suggestions: Vec::new(),
             env,
