@@ -9,7 +9,8 @@
 
 mod omp_server_kit;
 
-use omp_server_kit::{Rig, config, expected, labels};
+use omp_server_kit::labels::{expected, labels};
+use omp_server_kit::{Rig, config};
 use turnwire::protocol::Protocol;
 use turnwire::protocol::omp::Omp;
 use turnwire_proptests::laws::{
