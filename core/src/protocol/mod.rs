@@ -198,7 +198,7 @@ pub const PROTOCOLS: [ProtocolName; 5] = [
     ProtocolName {
         name: "omp",
         title: "RPC with a response for each command",
-        served: false,
+        served: true,
     },
 ];
 
