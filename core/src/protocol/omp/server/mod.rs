@@ -45,6 +45,11 @@ use crate::json::Members;
 use crate::protocol::{Outbox, ServerFace};
 use crate::vocab::*;
 
+/// Commands of the agent that may wait for their reply before no more lines are wanted.
+const MOST_PENDING: usize = 4096;
+/// Questions that may wait for the embedder.
+const MOST_OUTSIDE: usize = 256;
+
 /// The state of an omp Server.
 #[derive(Debug)]
 pub struct Face {
@@ -262,7 +267,10 @@ impl ServerFace<Omp> for Face {
     }
 
     fn wants_lines(&self) -> bool {
-        self.input == Input::Reading && self.inbox.has_room()
+        self.input == Input::Reading
+            && self.inbox.has_room()
+            && self.pending.len() < MOST_PENDING
+            && self.outside.len() < MOST_OUTSIDE
     }
 }
 
