@@ -1,7 +1,7 @@
 /** The agents that are checked: the real omp, as the control, and Turnwire speaking its protocol. */
 
 import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { type Call, MODEL } from "./provider.ts";
 import type { Stage } from "./scene.ts";
 
@@ -28,54 +28,59 @@ export interface Agent {
 const here = import.meta.dir;
 const PROVIDER = "interop";
 
-/** The program of the package. */
+/** omp's command line. What is a program of its own in our place takes the same. */
+function args({ tools = "none", ask = false }: Needs): string[] {
+	const enabled = { none: ["--no-tools"], shell: ["--tools", "bash"], read: ["--tools", "read"] }[tools];
+	return [
+		...["--model", `${PROVIDER}/${MODEL}`, "--no-session", "--no-title"],
+		...["--system-prompt", "You are under test.", "--no-skills", "--no-rules", "--no-extensions", "--no-lsp"],
+		...enabled,
+		...(ask ? ["--approval-mode", "always-ask"] : ["--auto-approve"]),
+	];
+}
+
+function write(path: string, text: string): void {
+	mkdirSync(dirname(path), { recursive: true });
+	writeFileSync(path, text);
+}
+
+/** The program of the package; the bun that is installed beside it runs it, as it runs this one. */
 export const omp: Agent = {
 	name: "omp",
-	command(_stage, host, { tools = "none", ask = false }) {
-		const enabled = { none: ["--no-tools"], shell: ["--tools", "bash"], read: ["--tools", "read"] }[tools];
-		return [
-			// The bun that is installed beside the package runs this program too.
-			...[process.execPath, join(here, "node_modules/@oh-my-pi/pi-coding-agent/dist/cli.js"), ...host],
-			...["--model", `${PROVIDER}/${MODEL}`, "--no-session", "--no-title"],
-			...["--system-prompt", "You are under test.", "--no-skills", "--no-rules", "--no-extensions", "--no-lsp"],
-			...enabled,
-			...(ask ? ["--approval-mode", "always-ask"] : ["--auto-approve"]),
-		];
-	},
+	command: (_stage, host, needs) => [
+		...[process.execPath, join(here, "node_modules/@oh-my-pi/pi-coding-agent/dist/cli.js")],
+		...[...host, ...args(needs)],
+	],
 	prepare(stage) {
-		const folder = join(stage.home, ".omp/agent");
-		mkdirSync(folder, { recursive: true });
-		const models = {
-			providers: {
-				[PROVIDER]: {
-					baseUrl: stage.provider.url,
-					api: "openai-completions",
-					apiKey: "none",
-					models: [{ id: MODEL, name: "Scripted", contextWindow: 1_000_000, maxTokens: 100_000 }],
-				},
-			},
-		};
+		const models = [{ id: MODEL, name: "Scripted", contextWindow: 1_000_000, maxTokens: 100_000 }];
+		const provider = { baseUrl: stage.provider.url, api: "openai-completions", apiKey: "none", models };
 		// JSON is YAML.
-		writeFileSync(join(folder, "models.yml"), JSON.stringify(models));
+		write(join(stage.home, ".omp/agent/models.yml"), JSON.stringify({ providers: { [PROVIDER]: provider } }));
 	},
 	shell: command => ({ name: "bash", arguments: { command } }),
 	read: path => ({ name: "read", arguments: { path } }),
 };
 
-/** Turnwire as the agent, at this path, with the provider of the scene as its model. */
-export function turnwire(path: string): Agent {
-	return {
-		name: "turnwire",
-		command: (stage, host, { ask = false }) => [
-			...[path, "omp", ...host, "--no-session"],
-			...["--api", "openai", "--base-url", stage.provider.url, "--model", MODEL, "--trust-project"],
-			...["--approval", ask ? "ask" : "auto"],
-		],
-		prepare: () => {},
-		shell: command => ({ name: "bash", arguments: { command } }),
-		read: path => ({ name: "read_file", arguments: { path } }),
-	};
-}
+/** Turnwire in omp's place, at this path. */
+export const turnwire = (path: string): Agent => ({
+	name: "turnwire",
+	command: (_stage, host, needs) => [path, "as", "omp", ...host, ...args(needs)],
+	prepare(stage) {
+		write(
+			join(stage.home, ".config/turnwire/turnwire.toml"),
+			`[model]
+api = "openai"
+provider = "${PROVIDER}"
+base_url = "${stage.provider.url}"
+window = 1000000
+max_output = 100000
+`,
+		);
+		stage.env.TURNWIRE_TRUST_PROJECT = stage.project;
+	},
+	shell: command => ({ name: "bash", arguments: { command } }),
+	read: path => ({ name: "read_file", arguments: { path } }),
+});
 
 /** The same agent, with all that is said to it and by it written down. */
 export function recorded(agent: Agent): Agent {

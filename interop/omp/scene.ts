@@ -14,7 +14,18 @@ export class Stage {
 	/** The agent's home, so that nothing of a person's settings counts. */
 	readonly home = join(this.#root, "home");
 	/** Marks every process of the scene, so that one left over is found. */
-	readonly mark = `TURNWIRE_INTEROP=${this.#root}`;
+	readonly #mark = `TURNWIRE_INTEROP=${this.#root}`;
+	/** The environment of whatever the scene starts, besides what the check itself has. */
+	readonly env: { [name: string]: string } = {
+		HOME: this.home,
+		// Where a machine has these, they lead out of the home.
+		XDG_CONFIG_HOME: join(this.home, ".config"),
+		XDG_DATA_HOME: join(this.home, ".local/share"),
+		XDG_STATE_HOME: join(this.home, ".local/state"),
+		XDG_CACHE_HOME: join(this.home, ".cache"),
+		LANG: "C.UTF-8",
+		TURNWIRE_INTEROP: this.#root,
+	};
 	/** What was said in the scene, a file for each start of an agent that is recorded. */
 	readonly recordings: string[] = [];
 	readonly #closers: Array<() => unknown> = [];
@@ -23,12 +34,6 @@ export class Stage {
 	constructor() {
 		mkdirSync(this.project);
 		mkdirSync(this.home);
-	}
-
-	/** The environment of whatever the scene starts. */
-	get env(): Record<string, string> {
-		const [name, value] = this.mark.split("=") as [string, string];
-		return { HOME: this.home, PATH: Bun.env.PATH ?? "", LANG: "C.UTF-8", [name]: value };
 	}
 
 	/** The file for the next recording. */
@@ -71,7 +76,7 @@ export class Stage {
 		if (!existsSync("/proc/self/environ")) return found;
 		for (const pid of readdirSync("/proc").filter(name => /^\d+$/.test(name))) {
 			try {
-				if (!readFileSync(`/proc/${pid}/environ`, "latin1").split("\0").includes(this.mark)) continue;
+				if (!readFileSync(`/proc/${pid}/environ`, "latin1").split("\0").includes(this.#mark)) continue;
 				const what = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim();
 				// A process that ended and that nobody waited for has no command line any more.
 				if (what) found.push({ pid: Number(pid), what });
