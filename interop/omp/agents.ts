@@ -19,6 +19,10 @@ export interface Agent {
 	command(stage: Stage, host: string[], needs: Needs): string[];
 	/** Puts down what the agent reads at its start. */
 	prepare(stage: Stage): void;
+	/** Whether prompts that begin with a slash are commands of its own. */
+	slashCommands: boolean;
+	/** Whether it can begin another session without being started again. */
+	newSessions: boolean;
 	/** A call of its tool that runs a command. */
 	shell(command: string): Call;
 	/** A call of its tool that reads a file or an address. */
@@ -47,6 +51,8 @@ function write(path: string, text: string): void {
 /** The program of the package; the bun that is installed beside it runs it, as it runs this one. */
 export const omp: Agent = {
 	name: "omp",
+	slashCommands: true,
+	newSessions: true,
 	command: (_stage, host, needs) => [
 		...[process.execPath, join(here, "node_modules/@oh-my-pi/pi-coding-agent/dist/cli.js")],
 		...[...host, ...args(needs)],
@@ -64,6 +70,8 @@ export const omp: Agent = {
 /** Turnwire in omp's place, at this path. */
 export const turnwire = (path: string): Agent => ({
 	name: "turnwire",
+	slashCommands: false,
+	newSessions: false,
 	command: (_stage, host, needs) => [path, "as", "omp", ...host, ...args(needs)],
 	prepare(stage) {
 		write(

@@ -19,4 +19,6 @@ fi
 failed=0
 play() { node_modules/bun/bin/bun.exe run.ts "$@" || failed=1; }
 play check "$turnwire"
+play client "$turnwire"
+play next-client "$turnwire"
 exit "$failed"

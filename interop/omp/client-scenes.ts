@@ -331,7 +331,8 @@ export function clientScenes(Client: AnyClient, agent: Agent): Scene[] {
 				["all", "all", false],
 			);
 			const commands = await client.getAvailableCommands();
-			assert.ok(commands.length > 0 && commands.every(({ name, source }) => name && source));
+			assert.equal(commands.length > 0, agent.slashCommands);
+			assert.ok(commands.every(({ name, source }) => name && source));
 			assert.ok((await client.getAvailableModels()).some(({ id }) => id === MODEL));
 			await assert.rejects(client.setModel("nobody", "nothing"), {
 				name: "RpcCommandError",
@@ -339,19 +340,26 @@ export function clientScenes(Client: AnyClient, agent: Agent): Scene[] {
 			});
 		}),
 
-		scene("a new session", async stage => {
-			stage.provider.script(say("Noted."), say("I know nothing."));
-			const client = await start(stage);
-			await prompt(stage, client, "Remember this.");
-			const before = await client.getState();
-			assert.equal(before.messageCount, 2);
-			assert.deepEqual(await client.newSession(), { cancelled: false });
-			const after = await client.getState();
-			assert.equal(after.messageCount, 0);
-			assert.notEqual(after.sessionId, before.sessionId);
-			await prompt(stage, client, "What do you know?");
-			assert.ok(stage.provider.requests[1]!.messages.every(({ content }) => !content.includes("Remember this.")));
-		}),
+		agent.newSessions
+			? scene("a new session", async stage => {
+					stage.provider.script(say("Noted."), say("I know nothing."));
+					const client = await start(stage);
+					await prompt(stage, client, "Remember this.");
+					const before = await client.getState();
+					assert.equal(before.messageCount, 2);
+					assert.deepEqual(await client.newSession(), { cancelled: false });
+					const after = await client.getState();
+					assert.equal(after.messageCount, 0);
+					assert.notEqual(after.sessionId, before.sessionId);
+					await prompt(stage, client, "What do you know?");
+					assert.ok(stage.provider.requests[1]!.messages.every(({ content }) => !content.includes("Remember this.")));
+				})
+			: scene("a new session, which isn't to be had", async stage => {
+					const client = await start(stage);
+					const { sessionId } = await client.getState();
+					await assert.rejects(client.newSession(), { name: "RpcCommandError", message: /^Not available/ });
+					assert.equal((await client.getState()).sessionId, sessionId);
+				}),
 
 		scene("a provider that refuses", async stage => {
 			stage.provider.script(refuse(400, "the scripted refusal"), say("Better."));

@@ -1,11 +1,11 @@
 /**
  * Plays the scenes, one line each.
  *
- *     bun run.ts client omp              the package's client, with the real omp: do the scenes ask too much?
- *     bun run.ts client turnwire PATH    the package's client, with the turnwire at PATH as the agent
- *     bun run.ts next-client turnwire PATH    the client of the newest release, with the scenes of what came new
- *     bun run.ts check PATH              the package's client, with the real omp, and what they say checked
- *     bun run.ts drive PATH              the turnwire at PATH as the host, with the real omp
+ *     bun run.ts client omp          the package's client, with the real omp: do the scenes ask too much?
+ *     bun run.ts check PATH          the same, and what they say is checked by the turnwire at PATH
+ *     bun run.ts client PATH         the package's client, with turnwire as the agent; what they say is checked
+ *     bun run.ts next-client PATH    the client of the newest release, with the scenes of what came new
+ *     bun run.ts drive PATH          turnwire as the host, with the real omp
  *
  * `--scene TEXT` picks the scenes whose names contain it; `--keep FOLDER` keeps what was recorded.
  */
@@ -25,44 +25,39 @@ interface Group {
 	scenes: Scene[];
 }
 
-const USAGE = "usage: bun run.ts client omp | client turnwire PATH | next-client turnwire PATH | check PATH | drive PATH [--scene TEXT]";
+const USAGE = "usage: bun run.ts client omp | (check | client | next-client | drive) PATH [--scene TEXT] [--keep FOLDER]";
 
 const [OLD, NEXT] = ["18.2.3", "18.3.4"] as const;
 
 function pick([part, ...rest]: string[]): Group | undefined {
-	const [whose, path] = part === "drive" || part === "check" ? ["turnwire", rest[0]] : rest;
-	if (part === "client" && whose === "omp") return { name: `client ${OLD}, omp`, scenes: clientScenes(clients[OLD], omp) };
-	if (whose !== "turnwire" || !path) return undefined;
-	const ours = turnwire(path);
+	if (part === "client" && rest[0] === "omp")
+		return { name: `client ${OLD}, omp`, scenes: clientScenes(clients[OLD], omp) };
+	const [path] = rest;
+	if (!path) return undefined;
+	const ours = recorded(turnwire(path));
 	switch (part) {
+		case "check":
+			return checked(path, `client ${OLD}, omp`, clientScenes(clients[OLD], recorded(omp)));
 		case "client":
-			return { name: `client ${OLD}, turnwire`, scenes: clientScenes(clients[OLD], ours) };
+			return checked(path, `client ${OLD}, turnwire`, clientScenes(clients[OLD], ours));
 		case "next-client":
-			return {
-				name: `client ${NEXT}, turnwire`,
-				scenes: [...clientScenes(clients[NEXT], ours), ...nextScenes(ours)],
-			};
+			return checked(path, `client ${NEXT}, turnwire`, [...clientScenes(clients[NEXT], ours), ...nextScenes(ours)]);
 		case "drive":
 			return { name: "turnwire drive, omp", scenes: driveScenes(path) };
-		case "check":
-			return {
-				name: `client ${OLD}, omp, checked`,
-				scenes: clientScenes(clients[OLD], recorded(omp)).map(scene => checked(scene, path)),
-			};
 		default:
 			return undefined;
 	}
 }
 
-/** The scene, and then what `turnwire check` finds in all that was said in it. */
-function checked(scene: Scene, path: string): Scene {
-	const after = (stage: Stage): string[] =>
+/** The scenes, and after each what `turnwire check` finds in all that was said in it. */
+function checked(path: string, name: string, scenes: Scene[]): Group {
+	const after = (scene: Scene) => (stage: Stage): string[] =>
 		stage.recordings.flatMap(file => {
 			if (values.keep) cpSync(file, join(values.keep, `${scene.name.replaceAll(/\W+/g, "-")}-${basename(file)}`));
 			const { exitCode, stdout, stderr } = Bun.spawnSync([path, "check", "--protocol", "omp", file]);
 			return exitCode === 0 ? [] : [`check found (${exitCode}): ${stdout}${stderr}`];
 		});
-	return { ...scene, after };
+	return { name, scenes: scenes.map(scene => ({ ...scene, after: after(scene) })) };
 }
 
 const { positionals, values } = parseArgs({ allowPositionals: true, options: { scene: { type: "string", default: "" }, keep: { type: "string" } } });
