@@ -11,6 +11,8 @@ export interface Needs {
 	tools?: "none" | "shell" | "read";
 	/** Whether calls are asked about; otherwise all are allowed. */
 	ask?: boolean;
+	/** Whether the session is kept in the stage's folder for sessions, and gone on with; otherwise it isn't kept. */
+	keep?: "new" | "continue";
 }
 
 export interface Agent {
@@ -23,6 +25,8 @@ export interface Agent {
 	slashCommands: boolean;
 	/** Whether it can begin another session without being started again. */
 	newSessions: boolean;
+	/** How often it asks the model for one summary of the history. */
+	summaryRequests: number;
 	/** A call of its tool that runs a command. */
 	shell(command: string): Call;
 	/** A call of its tool that reads a file or an address. */
@@ -33,10 +37,12 @@ const here = import.meta.dir;
 const PROVIDER = "interop";
 
 /** omp's command line. What is a program of its own in our place takes the same. */
-function args({ tools = "none", ask = false }: Needs): string[] {
+function args(stage: Stage, { tools = "none", ask = false, keep }: Needs): string[] {
 	const enabled = { none: ["--no-tools"], shell: ["--tools", "bash"], read: ["--tools", "read"] }[tools];
 	return [
-		...["--model", `${PROVIDER}/${MODEL}`, "--no-session", "--no-title"],
+		...["--model", `${PROVIDER}/${MODEL}`, "--no-title"],
+		...(keep ? ["--session-dir", stage.sessions] : ["--no-session"]),
+		...(keep === "continue" ? ["--continue"] : []),
 		...["--system-prompt", "You are under test.", "--no-skills", "--no-rules", "--no-extensions", "--no-lsp"],
 		...enabled,
 		...(ask ? ["--approval-mode", "always-ask"] : ["--auto-approve"]),
@@ -53,12 +59,14 @@ export const omp: Agent = {
 	name: "omp",
 	slashCommands: true,
 	newSessions: true,
-	command: (_stage, host, needs) => [
+	summaryRequests: 2,
+	command: (stage, host, needs) => [
 		...[process.execPath, join(here, "node_modules/@oh-my-pi/pi-coding-agent/dist/cli.js")],
-		...[...host, ...args(needs)],
+		...[...host, ...args(stage, needs)],
 	],
 	prepare(stage) {
-		const models = [{ id: MODEL, name: "Scripted", contextWindow: 1_000_000, maxTokens: 100_000 }];
+		const size = { contextWindow: 1_000_000, maxTokens: 100_000 };
+		const models = [{ id: MODEL, name: "Scripted", input: ["text", "image"], ...size }];
 		const provider = { baseUrl: stage.provider.url, api: "openai-completions", apiKey: "none", models };
 		// JSON is YAML.
 		write(join(stage.home, ".omp/agent/models.yml"), JSON.stringify({ providers: { [PROVIDER]: provider } }));
@@ -72,7 +80,8 @@ export const turnwire = (path: string): Agent => ({
 	name: "turnwire",
 	slashCommands: false,
 	newSessions: false,
-	command: (_stage, host, needs) => [path, "as", "omp", ...host, ...args(needs)],
+	summaryRequests: 1,
+	command: (stage, host, needs) => [path, "as", "omp", ...host, ...args(stage, needs)],
 	prepare(stage) {
 		write(
 			join(stage.home, ".config/turnwire/turnwire.toml"),

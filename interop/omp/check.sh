@@ -18,7 +18,7 @@ fi
 
 failed=0
 play() { node_modules/bun/bin/bun.exe run.ts "$@" || failed=1; }
-play check "$turnwire"
 play client "$turnwire"
 play next-client "$turnwire"
+play check "$turnwire"
 exit "$failed"

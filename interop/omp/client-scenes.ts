@@ -61,7 +61,15 @@ export function clientScenes(Client: AnyClient, agent: Agent): Scene[] {
 			);
 			assert.match(said[1]!.content, /One\./);
 			assert.equal(((await client.getMessages()) as Frame[]).length, 4);
-			assert.equal((await client.getSessionStats()).userMessages, 2);
+			const stats = await client.getSessionStats();
+			assert.deepEqual([stats.userMessages, stats.assistantMessages, stats.totalMessages], [2, 2, 4]);
+			assert.deepEqual([stats.tokens.input, stats.tokens.output], [22, 14]);
+			const places = await client.getBranchMessages();
+			assert.deepEqual(
+				places.map(({ text }) => text),
+				["First.", "Second."],
+			);
+			assert.ok(places.every(({ entryId }) => /^[0-9a-f]{8}$/.test(entryId)));
 		}),
 
 		scene("thinking", async stage => {
@@ -334,10 +342,92 @@ export function clientScenes(Client: AnyClient, agent: Agent): Scene[] {
 			assert.equal(commands.length > 0, agent.slashCommands);
 			assert.ok(commands.every(({ name, source }) => name && source));
 			assert.ok((await client.getAvailableModels()).some(({ id }) => id === MODEL));
+			const model = await client.setModel(state.model!.provider, MODEL);
+			assert.deepEqual([model.provider, model.id], [state.model!.provider, MODEL]);
+			assert.deepEqual(await client.getSubagents(), []);
+			assert.equal(await client.setSubagentSubscription("progress"), "progress");
+			assert.ok(Array.isArray(await client.getLoginProviders()));
 			await assert.rejects(client.setModel("nobody", "nothing"), {
 				name: "RpcCommandError",
 				message: "Model not found: nobody/nothing",
 			});
+		}),
+
+		scene("a session that goes on", async stage => {
+			stage.provider.script(say("Noted."), say("I remember."));
+			const client = await start(stage, { keep: "new" });
+			await prompt(stage, client, "Remember this.");
+			const { sessionId } = await client.getState();
+			await stage.until("the agent's exit", client.stop());
+			const again = await start(stage, { keep: "continue" });
+			const state = await again.getState();
+			assert.deepEqual([state.sessionId, state.messageCount], [sessionId, 2]);
+			assert.deepEqual(((await again.getMessages()) as Frame[]).map(textOf), ["Remember this.", "Noted."]);
+			await prompt(stage, again, "What do you know?");
+			assert.ok(stage.provider.requests[1]!.messages.some(({ content }) => content.includes("Remember this.")));
+		}),
+
+		scene("a picture", async stage => {
+			const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
+			stage.provider.script(say("A dot."));
+			const client = await start(stage);
+			const images = [{ type: "image" as const, data: dot, mimeType: "image/png" }];
+			await stage.until("the run's end", client.promptAndWait("What is it?", images));
+			assert.match(stage.provider.requests[0]!.messages.at(-1)!.content, /What is it\?/);
+			// An agent may shrink a picture or give it another format before it passes it on.
+			const { pictures } = stage.provider.requests[0]!.messages.at(-1)!;
+			assert.equal(pictures.length, 1);
+			assert.match(pictures[0]!, /^data:image\/\w+;base64,/);
+			const [asked] = (await client.getMessages()) as Frame[];
+			assert.deepEqual(
+				asked!.content.map(({ type }: Frame) => type),
+				["text", "image"],
+			);
+		}),
+
+		scene("follow-ups, one at a time and all at once", async stage => {
+			for (const [mode, requests] of [
+				["one-at-a-time", 3],
+				["all", 2],
+			] as const) {
+				const gate = Promise.withResolvers<void>();
+				stage.provider.script(sayHeld("First ", gate.promise, "done."));
+				for (let more = 1; more < requests; more++) stage.provider.script(say(`Answer ${more}.`));
+				const before = stage.provider.requests.length;
+				const client = await start(stage);
+				await client.setFollowUpMode(mode);
+				const seen = new Recorder(client);
+				const idle = client.waitForIdle();
+				await client.prompt("Do the first.");
+				await stage.until("the first text", seen.first(isText));
+				await client.followUp("The second.");
+				await client.followUp("The third.");
+				assert.equal((await client.getState()).queuedMessageCount, 2);
+				gate.resolve();
+				await stage.until("the run's end", idle);
+				await stage.until("the agent's exit", client.stop());
+				const asked = stage.provider.requests.slice(before).map(({ messages }) => messages);
+				assert.equal(asked.length, requests, mode);
+				assert.match(asked.at(-1)!.at(-1)!.content, /The third\./);
+			}
+		}),
+
+		scene("a history that is summarised", async stage => {
+			const [one, two] = [prose(120_000), prose(130_000)];
+			stage.provider.script(say(...pieces(one, 16_384)), say(...pieces(two, 16_384)), say("Ready."));
+			const client = await start(stage);
+			for (const text of ["First.", "Second.", "Third."]) await prompt(stage, client, text);
+			for (let asked = 0; asked < agent.summaryRequests; asked++)
+				stage.provider.script(say("The summary of it all."));
+			const result = await stage.until("the summary", client.compact("Mind the numbers."));
+			assert.match(result.summary, /The summary of it all\./);
+			assert.ok(result.tokensBefore > 0);
+			assert.match(JSON.stringify(stage.provider.requests.slice(3)), /Mind the numbers\./);
+			stage.provider.script(say("Short again."));
+			await prompt(stage, client, "Fourth.");
+			const size = JSON.stringify(stage.provider.requests.at(-1)!.messages).length;
+			assert.ok(size < 240_000, `the model is told less: ${size}`);
+			assert.match(JSON.stringify(stage.provider.requests.at(-1)!.messages), /The summary of it all\./);
 		}),
 
 		agent.newSessions

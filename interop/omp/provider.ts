@@ -8,6 +8,8 @@
 export interface Asked {
 	role: string;
 	content: string;
+	/** The data URLs of its pictures. */
+	pictures: string[];
 }
 
 /** What the agent asked: the messages flattened to text, the names of the tools it offered. */
@@ -201,7 +203,7 @@ function readRequest(body: unknown): Omit<Request, "gone"> {
 		tools?: Array<{ function?: { name?: string } }>;
 	};
 	return {
-		messages: messages.map(({ role, content }) => ({ role, content: flat(content) })),
+		messages: messages.map(({ role, content }) => ({ role, content: flat(content), pictures: pictures(content) })),
 		tools: tools.map(tool => tool.function?.name ?? ""),
 	};
 }
@@ -211,4 +213,9 @@ function flat(content: unknown): string {
 	if (typeof content === "string") return content;
 	if (!Array.isArray(content)) return "";
 	return content.map(part => (typeof part?.text === "string" ? part.text : "")).join("");
+}
+
+function pictures(content: unknown): string[] {
+	if (!Array.isArray(content)) return [];
+	return content.filter(part => part?.type === "image_url").map(part => String(part.image_url?.url));
 }

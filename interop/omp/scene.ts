@@ -13,6 +13,8 @@ export class Stage {
 	readonly project = join(this.#root, "project");
 	/** The agent's home, so that nothing of a person's settings counts. */
 	readonly home = join(this.#root, "home");
+	/** Where an agent may keep its sessions. */
+	readonly sessions = join(this.#root, "sessions");
 	/** Marks every process of the scene, so that one left over is found. */
 	readonly #mark = `TURNWIRE_INTEROP=${this.#root}`;
 	/** The environment of whatever the scene starts, besides what the check itself has. */
