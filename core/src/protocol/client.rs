@@ -84,6 +84,18 @@ impl<P: Protocol> Client<P> {
         }
     }
 
+    /// Tells the protocol's own part of the Client something that no other protocol has.
+    pub(in crate::protocol) fn tell(
+        &mut self,
+        now: Now,
+        tell: impl FnOnce(&mut P::Client, &mut ClientOutbox<P>),
+    ) {
+        self.out.tick(now);
+        if !self.out.over {
+            tell(&mut self.face, &mut self.out);
+        }
+    }
+
     /// Answers a [`ClientOutput::Ask`].
     ///
     /// # Errors

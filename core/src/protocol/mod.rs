@@ -10,6 +10,7 @@
 
 mod client;
 mod credentials;
+mod heard;
 mod ids;
 mod lines;
 pub mod observer;

@@ -14,7 +14,7 @@ mod server;
 mod spec;
 pub mod wire;
 
-pub use client::{ClientConfig, ClientFace};
+pub use client::{ClientConfig, ClientFace, Subagents};
 pub use guarantees::GUARANTEES;
 pub use observer::{ObserverConfig, Watcher};
 pub use preset::preset;

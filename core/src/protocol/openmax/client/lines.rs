@@ -1,7 +1,6 @@
 //! The agent's lines, one by one.
 
 use alloc::format;
-use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -14,6 +13,7 @@ use super::books::{Class, Sent, User, classify};
 use super::queue::Fate;
 use super::turn::{Cut, Turn, message};
 use super::{Client, Closing, HeldError, Out, Shake};
+use crate::protocol::heard::{cut, failure_kind, narrow};
 use crate::vocab::*;
 
 impl Client {
@@ -565,13 +565,7 @@ fn failure(text: &str, retryable: bool) -> Failure {
         .strip_prefix("backend returned ")
         .and_then(|rest| rest.get(..3)?.parse::<u16>().ok());
     let kind = match status {
-        Some(401 | 403) => FailureKind::Auth,
-        Some(402) => FailureKind::Billing,
-        Some(429) if text.contains("insufficient_quota") => FailureKind::Billing,
-        Some(429) => FailureKind::RateLimit,
-        Some(503 | 529) => FailureKind::Overloaded,
-        Some(400..=499) => FailureKind::InvalidRequest,
-        Some(_) => FailureKind::Server,
+        Some(status) => failure_kind(status, text),
         None if text.starts_with("request failed") => FailureKind::Transport,
         None if text.contains("the stream ended before") || text.starts_with("stream error") => {
             FailureKind::StreamCut
@@ -705,16 +699,4 @@ fn point(name: &str) -> Option<HookPoint> {
 fn texts(line: &Refrozen<'_>) -> Vec<Text> {
     let changes = line.changes.iter();
     changes.map(|change| (&*change.0).into()).collect()
-}
-
-fn narrow(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-/// The start of a text that an agent may have made as long as a line.
-fn cut(text: &str) -> alloc::string::String {
-    match text.char_indices().nth(200) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_string(),
-    }
 }

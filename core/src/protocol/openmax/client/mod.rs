@@ -20,11 +20,12 @@ use alloc::vec::Vec;
 use self::books::{Books, Sent};
 use self::calls::Calls;
 use self::queue::{Fate, Queue};
-use self::turn::{Cut, Turn, message, no_model};
+use self::turn::{Cut, Turn, message};
 use super::Openmax;
 use super::wire::{AgentLine, Hello, Transcript};
 use crate::frame::{Split, SplitKind, is_blank};
 use crate::json::Members;
+use crate::protocol::heard::unknown_session;
 use crate::protocol::{ClientFace, ClientOutbox};
 use crate::vocab::*;
 
@@ -442,6 +443,7 @@ impl Client {
         }
     }
 }
+<<<<<<< HEAD
 
 /// What is known before the handshake.
 fn unknown_session() -> SessionInfo {
@@ -475,3 +477,5 @@ fn unknown_session() -> SessionInfo {
         media: Vec::new(),
     }
 }
+=======
+>>>>>>> 625a7d9 (Hear an agent that speaks omp, in all three generations)

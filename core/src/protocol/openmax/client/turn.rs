@@ -9,6 +9,7 @@ use super::super::Openmax;
 use super::calls::Calls;
 use super::queue::Waiting;
 use crate::protocol::ClientOutbox;
+pub(super) use crate::protocol::heard::{message, no_model};
 use crate::vocab::*;
 
 type Out = ClientOutbox<Openmax>;
@@ -600,32 +601,4 @@ fn without_think_block(text: &str) -> Option<&str> {
     let inside = text.trim_start().strip_prefix("<think>")?;
     let (_, rest) = inside.split_once("</think>")?;
     Some(rest.trim_start())
-}
-
-/// openmax never names a model.
-pub(super) fn no_model() -> ModelRef {
-    ModelRef {
-        provider: None,
-        model: "".into(),
-    }
-}
-
-/// A message, made now.
-pub(super) fn message(
-    id: MessageId,
-    role: Role,
-    content: Vec<Arc<Block>>,
-    origin: Origin,
-    out: &Out,
-) -> Message {
-    Message {
-        id,
-        role,
-        content,
-        origin,
-        prompt: None,
-        about: None,
-        at_ms: out.now().unix_ms,
-        details: None,
-    }
 }
