@@ -48,6 +48,7 @@ pub(super) fn unknown_session() -> SessionInfo {
         product: "".into(),
         continued: false,
         history: Vec::new(),
+        summarised: Vec::new(),
         model: no_model(),
         api_model: None,
         efforts: Vec::new(),

@@ -443,39 +443,3 @@ impl Client {
         }
     }
 }
-<<<<<<< HEAD
-
-/// What is known before the handshake.
-fn unknown_session() -> SessionInfo {
-    SessionInfo {
-        session: "".into(),
-        name: None,
-        generation: "".into(),
-        root: None,
-        cwd: "".into(),
-        product: "".into(),
-        continued: false,
-        history: Vec::new(),
-        summarised: Vec::new(),
-        model: no_model(),
-        api_model: None,
-        efforts: Vec::new(),
-        settings: Box::new(Settings {
-            // openmax says the mode only when it is set.
-            approvals: ApprovalMode::Other("not said".into()),
-            thinking: None,
-            steer_drain: Drain::One,
-            follow_up_drain: Drain::One,
-            interrupting: Interrupting::Wait,
-            auto_retry: true,
-            auto_compact: true,
-        }),
-        tools: Vec::new(),
-        mcp: Vec::new(),
-        commands: Vec::new(),
-        skills: Vec::new(),
-        media: Vec::new(),
-    }
-}
-=======
->>>>>>> 625a7d9 (Hear an agent that speaks omp, in all three generations)
