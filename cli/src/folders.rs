@@ -43,6 +43,11 @@ impl Folders {
         self.config.join("tools")
     }
 
+    /// The folder of the user's own skills.
+    pub fn skills(&self) -> PathBuf {
+        self.config.join("skills")
+    }
+
     /// The list of approved files.
     pub fn approvals(&self) -> PathBuf {
         self.state.join("approved.toml")

@@ -57,7 +57,12 @@ pub fn parts(args: &ServeArgs, start: &Start, id: &str) -> Result<Parts, Stop> {
     let frozen = Frozen {
         system: Some(system_text(start, &args.foreign, !specs.is_empty()).into()),
         tools: specs,
-        skills: Vec::new(),
+        skills: settings
+            .skills
+            .skills
+            .iter()
+            .map(|skill| skill.name.as_str().into())
+            .collect(),
         rules: settings.rules.iter().map(hooks::rule).collect(),
         unapproved: settings.external.unapproved(),
         hooks: settings.hooks.iter().map(hooks::hook).collect(),
@@ -85,6 +90,7 @@ fn tools(start: &Start, id: &str) -> ToolboxConfig {
             .iter()
             .map(|tool| tool.external.clone())
             .collect(),
+        skills: settings.skills.skills.clone(),
         refuse_unapproved: start.agent_spawned,
         ..ToolboxConfig::new(&start.root)
     }
@@ -135,6 +141,7 @@ struct State {
     /// What the session uses now.
     settings: Settings,
     tools: u32,
+    skills: u32,
     /// Why the settings couldn't be read before the last turn: said once.
     fault: Option<String>,
 }
@@ -153,7 +160,8 @@ impl Disk {
                 id: id.to_owned(),
                 approvals: start.approvals.clone(),
                 settings: start.settings.clone(),
-                tools: count(&parts.frozen),
+                tools: count(&parts.frozen.tools),
+                skills: count(&parts.frozen.skills),
                 fault: None,
             })),
         }
@@ -208,7 +216,8 @@ impl State {
         };
         self.settings = start.settings;
         self.approvals.freeze(&self.settings.external);
-        self.tools = count(&parts.frozen);
+        self.tools = count(&parts.frozen.tools);
+        self.skills = count(&parts.frozen.skills);
         let Parts {
             frozen,
             toolbox,
@@ -225,15 +234,15 @@ impl State {
     fn receipt(&self, changes: Vec<Text>, anew: Option<Box<Anew>>) -> Reloaded {
         Reloaded {
             tools: self.tools,
-            skills: 0,
+            skills: self.skills,
             changes,
             anew,
         }
     }
 }
 
-fn count(frozen: &Frozen) -> u32 {
-    u32::try_from(frozen.tools.len()).unwrap_or(u32::MAX)
+fn count<T>(list: &[T]) -> u32 {
+    u32::try_from(list.len()).unwrap_or(u32::MAX)
 }
 
 /// A sentence for each change of what is frozen: what changed, and whose file says so.
@@ -303,6 +312,7 @@ fn changes(old: &Settings, new: &Settings) -> Vec<Text> {
     if said.is_empty() && (old.hooks != new.hooks || old.rules != new.rules) {
         said.push("hooks and rules are in another order".to_owned());
     }
+    said.extend(old.skills.changes(&new.skills));
     let mut said: Vec<Text> = said.into_iter().map(Text::from).collect();
     said.extend(old.external.changes(&new.external));
     said

@@ -22,6 +22,7 @@ mod safe;
 mod say;
 mod session;
 mod settings;
+mod skills;
 mod spec;
 mod start;
 mod trust;

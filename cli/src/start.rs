@@ -8,6 +8,7 @@ use crate::folders::{Folders, SETTINGS_FILE};
 use crate::say::Stop;
 use crate::settings::values::Approval;
 use crate::settings::{self, Env, Layer, Model, Settings, file};
+use crate::skills;
 use crate::trust::{Trust, Verdict};
 use turnwire_io::store::Store;
 
@@ -106,6 +107,9 @@ impl Start {
                 .iter()
                 .map(|why| format!("a tool isn't loaded: {why}")),
         );
+        settings.skills = skills::find(&root, untrusted.as_deref(), folders.as_ref());
+        let unloaded = settings.skills.unloaded.iter();
+        notes.extend(unloaded.map(|why| format!("a skill isn't loaded: {why}")));
         if give_trust {
             let Some(trust) = &trust else {
                 return Err(no_home());

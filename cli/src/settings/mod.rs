@@ -12,6 +12,7 @@ use std::time::Duration;
 use crate::args::ServeArgs;
 use crate::external::Found;
 use crate::say::Stop;
+use crate::skills;
 use file::FileSettings;
 use hooks::{HookTable, RuleTable, Unloaded};
 use model::Chosen;
@@ -69,6 +70,8 @@ pub struct Settings {
     pub rules: Vec<RuleTable>,
     /// The user's and the project's own tools; they are found once it is known which of them count.
     pub external: Found,
+    /// The user's and the project's skills, likewise.
+    pub skills: skills::Found,
     /// What no line to the host may hold: keys, and values of variables that somebody named.
     pub hidden: Vec<Secret>,
     /// How long token and thinking lines wait to be joined, in milliseconds; 0: not at all.
@@ -201,6 +204,7 @@ pub fn resolve(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<Settin
         unloaded,
         rules,
         external: Found::default(),
+        skills: skills::Found::default(),
         hidden: hidden(args, files, &deny_env, env)?,
         coalesce_ms: first(args.session.coalesce, files, |file| {
             file.session.coalesce.map(Millis::get)

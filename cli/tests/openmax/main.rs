@@ -23,6 +23,7 @@ mod matrix;
 mod provider;
 mod reload;
 mod resume;
+mod skills;
 mod start;
 mod stream;
 mod tools;

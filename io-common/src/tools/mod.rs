@@ -10,6 +10,7 @@ mod external;
 mod files;
 mod input;
 mod outcome;
+mod skill;
 mod spec;
 mod text;
 
@@ -22,6 +23,7 @@ use turnwire::vocab::{ToolOutcome, ToolSpec, UnapprovedSource};
 pub use bash::{Capture, CommandJob};
 pub use external::{Code, CodePlaces, External, MOST_CODE, Source, sha_of};
 pub use outcome::{Failed, FileChange, Finished};
+pub use skill::Skill;
 pub use spec::builtin_names;
 
 use external::Loaded;
@@ -53,6 +55,8 @@ pub struct ToolboxConfig {
     pub shell: PathBuf,
     /// Tools that are programs. One with a built-in tool's name, or that of one before it, is left out.
     pub external: Vec<External>,
+    /// Skills, which the tool `skill` reads; none: there is no such tool.
+    pub skills: Vec<Skill>,
     /// Whether such a program doesn't run while nobody has approved its content, in no mode.
     pub refuse_unapproved: bool,
 }
@@ -73,6 +77,7 @@ impl ToolboxConfig {
             grace: Duration::from_secs(2),
             shell: PathBuf::from("bash"),
             external: Vec::new(),
+            skills: Vec::new(),
             refuse_unapproved: false,
         }
     }
@@ -165,6 +170,8 @@ impl Toolbox {
     /// What the model is told about the tools, in the order they are offered in.
     pub fn specs(&self) -> Vec<ToolSpec> {
         let mut specs = spec::all(&self.shared.config);
+        let skills = &self.shared.config.skills;
+        specs.extend((!skills.is_empty()).then(|| skill::spec(skills)));
         specs.extend(self.shared.external.iter().map(|tool| tool.spec()));
         specs
     }
@@ -251,6 +258,7 @@ impl Shared {
             "edit_file" => with(name, input, |args| {
                 self.alone(|| files::edit::run(root, &args, max))
             }),
+            skill::NAME => with(name, input, |args| skill::run(&self.config.skills, &args)),
             "list_dir" => with(name, input, |args| files::list::run(root, &args, stop)),
             "search" => with(name, input, |args| {
                 files::search::run(root, &args, max, stop)

@@ -100,9 +100,10 @@ pub(crate) fn all(config: &ToolboxConfig) -> Vec<ToolSpec> {
     ALL.into_iter().map(spec).collect()
 }
 
-/// The names of the built-in tools.
+/// The names of the built-in tools, `skill` too, whether or not there are skills.
 pub fn builtin_names() -> impl Iterator<Item = &'static str> {
-    ALL.into_iter().map(|b| b.name)
+    let skill = std::iter::once(super::skill::NAME);
+    ALL.into_iter().map(|b| b.name).chain(skill)
 }
 
 /// The names, for a model that asked for another.
