@@ -316,7 +316,8 @@ impl Session {
         let env = match &reason {
             AskReason::UnapprovedSource { .. } => match self.unapproved(&name) {
                 Some(source) => {
-                    detail = format!("runs: {} | {detail}", source.runs).into();
+                    let gap = if detail.is_empty() { "" } else { " | " };
+                    detail = format!("runs: {}{gap}{detail}", source.runs).into();
                     source.env.clone()
                 }
                 None => Vec::new(),
