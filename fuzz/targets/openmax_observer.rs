@@ -1,4 +1,4 @@
-//! Whatever two sides write, the observer keeps the laws of a machine, and its findings are sound.
+//! Whatever two sides write in openmax, the observer keeps the laws of a machine, and its findings are sound.
 #![cfg_attr(fuzzing, no_main)]
 
 turnwire_fuzz::target!(openmax_observer);

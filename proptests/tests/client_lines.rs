@@ -231,6 +231,25 @@ fn om_19_a_refused_user_starts_no_turn() {
     assert_eq!(rig.findings(), [""; 0]);
 }
 
+/// Commands are read in order: an answer to a later one says that the `user` before it was taken.
+#[test]
+fn om_17_a_user_before_an_answered_command_isnt_refused_any_more() {
+    let mode = |mode| Command::Set(Setting::Approvals(mode));
+    let mut rig = Rig::opened();
+    let user = rig.user("hi");
+    let ask = rig.command(mode(ApprovalMode::Ask));
+    let auto = rig.command(mode(ApprovalMode::Auto));
+    rig.agent(r#"{"type":"approval_mode","mode":"ask"}"#);
+    rig.refused("the session is closing and takes no more commands");
+    rig.done("cancelled");
+    rig.end();
+    assert_eq!(rig.reply(ask), Some(Ok(Answer::Done)));
+    assert_eq!(rig.reply(auto), Some(Err(Refusal::Closing)));
+    let started = Answer::Admitted(Admitted::Started);
+    assert_eq!(rig.reply(user), Some(Ok(started)));
+    assert_eq!(rig.findings(), [""; 0]);
+}
+
 #[test]
 fn om_18_an_in_flight_user_may_be_followed_by_done_refused() {
     let mut rig = Rig::opened();

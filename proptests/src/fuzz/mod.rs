@@ -25,7 +25,7 @@ pub use self::client::openmax_client;
 pub use self::frames::{lines, sse};
 pub use self::json::{scan, writer};
 pub use self::model::{anthropic, openai, script};
-pub use self::observer::{openmax_observer, recording};
+pub use self::observer::{omp_observer, omp_recording, openmax_observer, openmax_recording};
 pub use self::omp::{omp_agent_line, omp_frames_in, omp_frames_out, omp_host_line};
 pub use self::server::openmax_server;
 pub use self::whole::{laws, scenario, world};
@@ -44,7 +44,7 @@ pub mod models {
 pub type Target = fn(&[u8]) -> Result<(), Broken>;
 
 /// Every target, by the name of its binary and of its folder of seeds.
-pub const TARGETS: [(&str, Target); 20] = [
+pub const TARGETS: [(&str, Target); 22] = [
     ("lines", lines),
     ("sse", sse),
     ("scan", scan),
@@ -57,11 +57,13 @@ pub const TARGETS: [(&str, Target); 20] = [
     ("openmax_server", openmax_server),
     ("openmax_client", openmax_client),
     ("openmax_observer", openmax_observer),
-    ("recording", recording),
+    ("openmax_recording", openmax_recording),
     ("omp_agent_line", omp_agent_line),
     ("omp_host_line", omp_host_line),
     ("omp_frames_out", omp_frames_out),
     ("omp_frames_in", omp_frames_in),
+    ("omp_observer", omp_observer),
+    ("omp_recording", omp_recording),
     ("scenario", scenario),
     ("laws", laws),
     ("world", world),

@@ -73,7 +73,7 @@ fn check_ends<P: Speaks>(report: &Report, size: usize) -> Result<(), Broken> {
     let recorded = &report.recorded;
     let server = || ServerMachine::<P>::new(P::server(setup), down);
     let client = || ClientMachine::<P>::new(P::client(setup), up);
-    let observer = || ObserverMachine::<P>::new(setup, down, up);
+    let observer = || ObserverMachine::<P>::new(P::observer(setup), down, up);
     if recorded.is_whole {
         law_l1(server, &recorded.server, size)?;
         all(server, &recorded.server)?;

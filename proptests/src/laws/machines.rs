@@ -7,13 +7,13 @@ use turnwire::{
     model::{Api, ReplyDecoder, ReplyHead, ReplyLimits},
     protocol::{
         Client, ClientOutput, Protocol, Server, ServerOutput,
-        observer::{Dir, Finding, Observer, Sides},
+        observer::{Dir, Finding, Observed, Observer, Sides, Watch},
     },
     vocab::*,
 };
 
 use super::{Back, Cut, Machine};
-use crate::world::{Chunk, Given, Said, Speaks};
+use crate::world::{Chunk, Given, Said};
 
 /// A line, owned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -518,24 +518,24 @@ impl Cut for ObserverInput {
 }
 
 /// An [`Observer`] of both sides, with their splitters.
-pub struct ObserverMachine<P: Speaks> {
+pub struct ObserverMachine<P: Observed> {
     observer: Observer<P>,
     host: LineSplitter,
     agent: LineSplitter,
 }
 
-impl<P: Speaks> ObserverMachine<P> {
+impl<P: Observed> ObserverMachine<P> {
     /// One that splits lines by these rules.
-    pub fn new(setup: &crate::scenario::Setup, host: LineRules, agent: LineRules) -> Self {
+    pub fn new(config: <P::Watch as Watch>::Config, host: LineRules, agent: LineRules) -> Self {
         ObserverMachine {
-            observer: Observer::new(P::observer(setup), Sides::Both),
+            observer: Observer::new(config, Sides::Both),
             host: LineSplitter::new(host),
             agent: LineSplitter::new(agent),
         }
     }
 }
 
-impl<P: Speaks> Machine for ObserverMachine<P> {
+impl<P: Observed> Machine for ObserverMachine<P> {
     type Input = ObserverInput;
     type Output = Finding;
 

@@ -42,6 +42,8 @@ pub(super) struct User {
     pub prompts: Vec<Waiting>,
     /// Cancels that were written behind it: what they hit is clear when its fate is.
     pub cancels: Vec<CommandId>,
+    /// A later command was answered, so this one was read and isn't refused any more.
+    pub heard: bool,
     pub why: Option<CancelWhy>,
 }
 
@@ -158,22 +160,22 @@ impl Books {
         self.sent.iter().any(|sent| matches!(sent, Sent::User(_)))
     }
 
-    /// Takes the oldest command that `is` it. Approvals before it had no refusal, so they were heard. The caller replies,
-    /// and lets barriers pass then.
+    /// Takes the oldest command that `is` it. Approvals before it had no refusal, so they were heard, and so was a `user`.
+    /// The caller replies, and lets barriers pass then.
     pub(super) fn take(&mut self, is: impl Fn(&Sent) -> bool, out: &mut Out) -> Option<Sent> {
         let at = self.sent.iter().position(is)?;
         let mut before = 0;
         for _ in 0..at {
-            match self.sent.get(before) {
+            match self.sent.get_mut(before) {
                 Some(Sent::Approve { command, .. }) => {
                     out.reply(*command, Seen::Inferred, Ok(Answer::Done));
                     self.sent.remove(before);
+                    continue;
                 }
-                Some(
-                    Sent::User(_) | Sent::Mode { .. } | Sent::Reload { .. } | Sent::Barrier { .. },
-                )
-                | None => before += 1,
+                Some(Sent::User(user)) => user.heard = true,
+                Some(Sent::Mode { .. } | Sent::Reload { .. } | Sent::Barrier { .. }) | None => {}
             }
+            before += 1;
         }
         self.sent.remove(before)
     }
@@ -246,10 +248,12 @@ impl Books {
         }
     }
 
-    /// The command that a text of no known class answers for certain: the oldest, if it always gets a line of its own.
+    /// The command that a text of no known class answers for certain: the oldest, if it always gets a line of its own,
+    /// and can still be refused.
     pub(super) fn sure(&self) -> Option<&Sent> {
         self.sent.iter().find(|sent| match sent {
-            Sent::User(_) | Sent::Mode { .. } | Sent::Reload { .. } => true,
+            Sent::User(user) => !user.heard,
+            Sent::Mode { .. } | Sent::Reload { .. } => true,
             Sent::Approve { .. } | Sent::Barrier { .. } => false,
         })
     }

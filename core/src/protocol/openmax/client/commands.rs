@@ -152,6 +152,7 @@ impl Client {
             command,
             prompts,
             cancels: Vec::new(),
+            heard: false,
             why: None,
         };
         self.books.push(Sent::User(user.into()), out);
