@@ -4,7 +4,7 @@
 //! the files and folders that it is given:
 //!
 //! ```sh
-//! cargo +stable fuzz run -s none scan -- -max_total_time=60    # writes into fuzz/corpus/scan
+//! cargo +stable fuzz run -s none scan -- -max_total_time=60    # begins with fuzz/corpus/scan, and adds to it
 //! cargo run -p turnwire-fuzz --bin scan -- fuzz/seeds/scan     # no fuzzer, no C++
 //! ```
 
