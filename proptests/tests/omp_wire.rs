@@ -424,6 +424,29 @@ fn omp_13_side_lines_without_their_shape_are_unknown_commands() {
 }
 
 #[test]
+fn l10_of_two_tags_the_last_counts_in_messages_and_pictures() {
+    let message = |text: &'static str| {
+        Message::decode(scan_value(text.as_bytes(), &AGENT_RULES).unwrap()).unwrap()
+    };
+    let twice =
+        r#"{"role":"hookMessage","customType":"x","content":[],"display":true,"role":"later"}"#;
+    assert!(matches!(message(twice), Message::Unknown(_)));
+    let line = r#"{"type":"prompt","message":"m","images":[{"type":"film","data":"aGk=","mimeType":"image/png"},{"data":"aGk=","mimeType":"image/png"}]}"#;
+    let mut members = Members::new();
+    let Ok(HostLine::Command {
+        command: Command::Prompt(prompt),
+        ..
+    }) = HostLine::decode(line.as_bytes(), &mut members)
+    else {
+        panic!("a prompt");
+    };
+    let images = prompt.images.unwrap();
+    let known: Vec<bool> = images.iter().map(|image| image.known().is_some()).collect();
+    assert_eq!(known, [false, true]);
+    assert_eq!(host_line_again(line.as_bytes()), Some(Ok(())));
+}
+
+#[test]
 fn omp_17_what_is_new_is_kept() {
     let mut members = Members::new();
     let line = r#"{"type":"later_event","x":[1.50]}"#;

@@ -193,6 +193,19 @@ impl<'a> Raw<'a> {
         cursor.members(|found, value| (found == name).then_some(value))
     }
 
+    /// As [`get`](Self::get); of several members of this name the last, which is what a web browser takes.
+    pub fn get_last(self, name: &str) -> Option<Raw<'a>> {
+        let mut last = None;
+        let mut cursor = Cursor::new(self.0);
+        cursor.members(|found, value| {
+            if found == name {
+                last = Some(value);
+            }
+            None::<()>
+        });
+        last
+    }
+
     /// Decodes it, as [`Object::decode`] does.
     ///
     /// # Errors

@@ -82,13 +82,19 @@ tagged! {
     }
 }
 
-/// A picture that a host sends: an image block, with its tag.
+/// A picture that a host sends: an image block, whose tag may be missing and is always written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image<'a>(pub ImageBlock<'a>);
 
 impl<'a> Deserialize<'a> for Image<'a> {
     fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
-        ImageBlock::deserialize(deserializer).map(Image)
+        let value = Raw::deserialize(deserializer)?;
+        match value.get_last("type") {
+            Some(tag) if tag.string().as_deref() != Some("image") => {
+                Err(serde::de::Error::custom("not an image"))
+            }
+            Some(_) | None => value.decode().map(Image).map_err(serde::de::Error::custom),
+        }
     }
 }
 

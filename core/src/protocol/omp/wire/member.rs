@@ -564,7 +564,7 @@ macro_rules! tagged {
             /// # Errors
             /// When it lacks a member of its kind, or has one of another type.
             pub fn decode(value: $crate::json::Raw<'a>) -> Result<Self, crate::json::DecodeError> {
-                let tag = value.get($by).and_then($crate::json::Raw::string);
+                let tag = value.get_last($by).and_then($crate::json::Raw::string);
                 match tag.as_deref() {
                     $( Some($tag) => value.decode().map($any::$variant), )*
                     _ => Ok($any::Unknown(value)),

@@ -527,7 +527,7 @@ impl<'a> Block<'a> {
 /// The `role` of a message that hasn't been read.
 pub fn role_of(message: Raw<'_>) -> Option<Cow<'_, str>> {
     if message.kind() == Kind::Object {
-        message.get("role")?.string()
+        message.get_last("role")?.string()
     } else {
         None
     }
