@@ -139,14 +139,7 @@ pub struct TrustArgs {
     pub project: Option<PathBuf>,
 }
 
-/// The protocols.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ProtocolName {
-    /// openmax-stdio/6
-    Openmax,
-}
-
-/// The protocols that can be served.
+/// The protocols that agents can be served and driven in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ServedName {
     /// openmax-stdio/6

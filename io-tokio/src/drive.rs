@@ -92,6 +92,8 @@ pub struct Driven {
     pub end: AgentEnd,
     /// Whether it did so before it had answered everything that was asked of it.
     pub unfinished: bool,
+    /// Whether the last prompt that it answered ended in a failure.
+    pub failed: bool,
     /// Whether it had to be killed.
     pub killed: bool,
 }
@@ -128,6 +130,7 @@ pub async fn drive<P: Protocol>(
         signals,
         prompts: task.prompts.into(),
         outstanding: None,
+        failed: false,
         last_prompt: 0,
         last_command: 0,
         opened: false,
@@ -165,6 +168,8 @@ struct Drive<P: Protocol> {
     prompts: VecDeque<Text>,
     /// The prompt that wasn't answered yet, and its command.
     outstanding: Option<(PromptId, CommandId)>,
+    /// The last prompt that was answered ended in a failure.
+    failed: bool,
     last_prompt: u64,
     last_command: u64,
     opened: bool,
@@ -211,7 +216,7 @@ enum Wake {
 enum News {
     None,
     Opened,
-    Ended(PromptId),
+    Ended { prompt: PromptId, failed: bool },
     Refused(CommandId),
     Asked(AskId, Box<Ask>),
     AskClosed(AskId),
@@ -276,7 +281,8 @@ impl<P: Protocol> Drive<P> {
         match news {
             News::None => {}
             News::Opened => self.opened = true,
-            News::Ended(prompt) => {
+            News::Ended { prompt, failed } => {
+                self.failed = failed;
                 if self.outstanding.is_some_and(|(id, _)| id == prompt) {
                     self.next_prompt();
                 }
@@ -499,6 +505,7 @@ impl<P: Protocol> Drive<P> {
         let driven = Driven {
             end,
             unfinished: self.closed.unwrap_or(true) || self.outstanding.is_some(),
+            failed: self.failed,
             killed: self.killed,
         };
         self.screen.ended(&driven, self.shown.buffer());
@@ -534,7 +541,10 @@ impl News {
     fn of_event(what: &What) -> News {
         match what {
             What::Opened(_) => News::Opened,
-            What::PromptEnded { prompt, .. } => News::Ended(*prompt),
+            What::PromptEnded { prompt, end } => News::Ended {
+                prompt: *prompt,
+                failed: matches!(end, End::Failed(_)),
+            },
             What::Replied {
                 command,
                 reply: Err(_),

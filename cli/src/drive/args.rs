@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use clap::Args as Group;
 
-use crate::args::ProtocolName;
+use crate::args::ServedName;
 
 /// Options of `drive`.
 #[derive(Debug, Group)]
 pub struct DriveArgs {
     /// The protocol that the agent speaks
     #[arg(value_name = "PROTOCOL")]
-    pub protocol: ProtocolName,
+    pub protocol: ServedName,
 
     /// What to ask, one turn each; - is all of stdin, as is none
     #[arg(value_name = "PROMPT")]
@@ -36,7 +36,7 @@ pub struct DriveArgs {
 pub struct DemoArgs {
     /// The protocol to speak
     #[arg(value_name = "PROTOCOL", default_value = "openmax")]
-    pub protocol: ProtocolName,
+    pub protocol: ServedName,
 
     /// What to ask, one turn each [default: What is in this folder?]
     #[arg(value_name = "PROMPT")]

@@ -4,7 +4,6 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
-use turnwire::protocol::openmax::Openmax;
 use turnwire::protocol::{ClientOutput, Protocol};
 use turnwire::vocab::*;
 use turnwire_tokio::{AgentEnd, Driven, Screen};
@@ -32,6 +31,8 @@ pub struct Human {
     again: String,
     /// The agent's project, once it has said so.
     project: Option<Text>,
+    /// How calls are approved, as it was shown last.
+    approvals: Option<ApprovalMode>,
     /// What is being streamed; its line isn't ended yet.
     open: Option<Kind>,
     /// Whether the last byte was a newline.
@@ -50,6 +51,7 @@ impl Human {
             program,
             again,
             project: None,
+            approvals: None,
             open: None,
             fresh: true,
             streamed: false,
@@ -115,11 +117,20 @@ impl Human {
                 let more = if info.continued { ", continued" } else { "" };
                 let text = format!("session {} in {}{more}", info.session, info.cwd);
                 self.say(DIM, &text, out);
+                self.approvals = Some(info.settings.approvals.clone());
                 self.project = Some(info.root.as_ref().unwrap_or(&info.cwd).clone());
             }
             What::Changed(info) => {
-                let text = format!("approvals: {}", words::mode(&info.settings.approvals));
-                self.say(DIM, &text, out);
+                let approvals = Some(info.settings.approvals.clone());
+                if approvals != self.approvals {
+                    let text = format!("approvals: {}", words::mode(&info.settings.approvals));
+                    self.say(DIM, &text, out);
+                    self.approvals = approvals;
+                }
+            }
+            // What a command of the prompt's printed.
+            What::Message(message) if message.role == Role::Note && message.prompt.is_some() => {
+                self.say(PLAIN, &message.text(), out);
             }
             What::Replied {
                 reply: Err(refusal),
@@ -326,13 +337,13 @@ impl Human {
     }
 }
 
-impl Screen<Openmax> for Human {
-    fn show(&mut self, output: &ClientOutput<'_, Openmax>, out: &mut Vec<u8>) {
+impl<P: Protocol> Screen<P> for Human {
+    fn show(&mut self, output: &ClientOutput<'_, P>, out: &mut Vec<u8>) {
         match output {
             ClientOutput::Event(event) => self.event(&event.what, out),
             ClientOutput::Delta(delta) => self.stream(delta.kind, delta.text, out),
             ClientOutput::Extra(extra) => {
-                if let Some((level, text)) = Openmax::soften(extra) {
+                if let Some((level, text)) = P::soften(extra) {
                     let style = if level >= Level::Warning { WARN } else { DIM };
                     self.say(style, &text, out);
                 }
@@ -345,8 +356,11 @@ impl Screen<Openmax> for Human {
                 let text = format!("the agent breaks its contract{place}: {}", finding.text);
                 self.say(WARN, &text, out);
             }
-            ClientOutput::CloseInput | ClientOutput::Signal(_) | ClientOutput::Closed => {}
-            ClientOutput::Ask { ask, .. } => match **ask {},
+            // No Client has such requests.
+            ClientOutput::Ask { .. }
+            | ClientOutput::CloseInput
+            | ClientOutput::Signal(_)
+            | ClientOutput::Closed => {}
         }
     }
 

@@ -5,7 +5,6 @@
 //! for here is left out; readers pass over events and members that they don't know.
 
 use turnwire::json::write_str;
-use turnwire::protocol::openmax::Openmax;
 use turnwire::protocol::{ClientOutput, Protocol};
 use turnwire::vocab::*;
 use turnwire_tokio::{AgentEnd, Driven, Screen};
@@ -31,8 +30,8 @@ impl Json {
     }
 }
 
-impl Screen<Openmax> for Json {
-    fn show(&mut self, output: &ClientOutput<'_, Openmax>, out: &mut Vec<u8>) {
+impl<P: Protocol> Screen<P> for Json {
+    fn show(&mut self, output: &ClientOutput<'_, P>, out: &mut Vec<u8>) {
         match output {
             ClientOutput::Event(event) => {
                 self.at = event.at;
@@ -49,7 +48,7 @@ impl Screen<Openmax> for Json {
                 });
             }
             ClientOutput::Extra(extra) => {
-                if let Some((level, text)) = Openmax::soften(extra) {
+                if let Some((level, text)) = P::soften(extra) {
                     self.line("notice", out, |object| {
                         object.text("level", words::level(level));
                         object.text("text", &text);
@@ -61,8 +60,11 @@ impl Screen<Openmax> for Json {
                 object.text("text", &finding.text);
             }),
             // The first two are this program's own doing, and the agent's end has a line of its own.
-            ClientOutput::CloseInput | ClientOutput::Signal(_) | ClientOutput::Closed => {}
-            ClientOutput::Ask { ask, .. } => match **ask {},
+            // No Client has such requests.
+            ClientOutput::Ask { .. }
+            | ClientOutput::CloseInput
+            | ClientOutput::Signal(_)
+            | ClientOutput::Closed => {}
         }
     }
 

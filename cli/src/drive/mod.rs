@@ -10,11 +10,13 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
 
+use turnwire::protocol::Protocol;
+use turnwire::protocol::omp::{ClientConfig as OmpConfig, Omp};
 use turnwire::protocol::openmax::{ClientConfig, Openmax};
 use turnwire::vocab::Text;
 use turnwire_tokio::{AgentEnd, Driven, Person, Screen, Task, drive};
 
-use crate::args::ProtocolName;
+use crate::args::ServedName;
 use crate::say::{self, Stop};
 
 pub use args::{DemoArgs, DriveArgs};
@@ -42,7 +44,14 @@ pub fn demo(args: &DemoArgs) -> Result<u8, Stop> {
     let program = std::env::current_exe()
         .map_err(|error| Stop::Failed(format!("this program can't find itself: {error}")))?;
     let mut command = vec![program.into_os_string()];
-    command.extend(["serve", "--protocol", "openmax", "--api", "scripted"].map(OsString::from));
+    let serve = [
+        "serve",
+        "--protocol",
+        name(args.protocol),
+        "--api",
+        "scripted",
+    ];
+    command.extend(serve.map(OsString::from));
     let prompts = if args.prompts.is_empty() {
         vec![DEMO_PROMPT.into()]
     } else {
@@ -52,21 +61,22 @@ pub fn demo(args: &DemoArgs) -> Result<u8, Stop> {
             .collect()
     };
     if !args.json {
-        say::line(
-            "drives itself, with a scripted model: turnwire serve --protocol openmax --api scripted",
-        );
+        let serve = serve.join(" ");
+        say::line(format!(
+            "drives itself, with a scripted model: turnwire {serve}"
+        ));
     }
     start(
         args.protocol,
         &command,
         prompts,
         args.json,
-        "turnwire demo".to_owned(),
+        format!("turnwire demo {}", name(args.protocol)),
     )
 }
 
 fn start(
-    protocol: ProtocolName,
+    protocol: ServedName,
     command: &[OsString],
     prompts: Vec<Text>,
     json: bool,
@@ -83,23 +93,20 @@ fn start(
         .enable_all()
         .build()
         .map_err(|error| Stop::Failed(format!("no runtime: {error}")))?;
+    let shown = program.to_string_lossy().into_owned();
     let driven = match protocol {
-        ProtocolName::Openmax => {
-            let program = program.to_string_lossy().into_owned();
-            let (screen, out): (Box<dyn Screen<Openmax>>, Box<dyn Write + Send>) = if json {
-                (Box::new(Json::default()), Box::new(io::stdout()))
-            } else {
-                let screen = Human::new(program, again);
-                (Box::new(screen), Box::new(anstream::stdout()))
+        ServedName::Openmax => {
+            let task = task::<Openmax>(prompts, json, shown, again);
+            runtime.block_on(drive(ClientConfig::default(), process, task))
+        }
+        ServedName::Omp => {
+            let task = task::<Omp>(prompts, json, shown, again);
+            let cwd = std::env::current_dir().unwrap_or_default();
+            let config = OmpConfig {
+                cwd: cwd.to_string_lossy().into(),
+                ..OmpConfig::default()
             };
-            let task = Task {
-                prompts,
-                screen,
-                out,
-                person: if json { None } else { person() },
-                signals: true,
-            };
-            runtime.block_on(drive::<Openmax>(ClientConfig::default(), process, task))
+            runtime.block_on(drive(config, process, task))
         }
     };
     runtime.shutdown_background();
@@ -113,13 +120,39 @@ fn start(
     }
 }
 
-/// The agent's exit code is this program's. One that left work undone and says that all is well doesn't get through.
+/// What to drive the agent with, and where it is shown.
+fn task<P: Protocol>(prompts: Vec<Text>, json: bool, program: String, again: String) -> Task<P> {
+    let (screen, out): (Box<dyn Screen<P>>, Box<dyn Write + Send>) = if json {
+        (Box::new(Json::default()), Box::new(io::stdout()))
+    } else {
+        let screen = Human::new(program, again);
+        (Box::new(screen), Box::new(anstream::stdout()))
+    };
+    Task {
+        prompts,
+        screen,
+        out,
+        person: if json { None } else { person() },
+        signals: true,
+    }
+}
+
+/// The protocol's name on the command line.
+const fn name(protocol: ServedName) -> &'static str {
+    match protocol {
+        ServedName::Openmax => Openmax::NAME,
+        ServedName::Omp => Omp::NAME,
+    }
+}
+
+/// The agent's exit code is this program's. One that left work undone, or failed, and says that all is well doesn't get
+/// through.
 fn code(driven: &Driven) -> u8 {
     let code = match driven.end {
         AgentEnd::Code(code) => u8::try_from(code & 0xff).unwrap_or(1),
         AgentEnd::Signal(signal) => u8::try_from(signal.saturating_add(128)).unwrap_or(1),
     };
-    if code == 0 && driven.unfinished {
+    if code == 0 && (driven.unfinished || driven.failed) {
         1
     } else {
         code
@@ -188,7 +221,11 @@ fn person() -> Option<Person> {
 
 /// The command that does the same once more.
 fn rerun(args: &DriveArgs) -> String {
-    let mut words: Vec<String> = vec!["turnwire".into(), "drive".into(), "openmax".into()];
+    let mut words: Vec<String> = vec![
+        "turnwire".into(),
+        "drive".into(),
+        name(args.protocol).into(),
+    ];
     if let Some(path) = &args.prompt_file {
         words.push("--prompt-file".into());
         words.push(quoted(path.as_os_str()));
@@ -228,12 +265,14 @@ mod tests {
     }
 
     #[test]
-    fn the_agents_code_is_ours_unless_it_hides_that_work_is_undone() {
-        let driven = |end, unfinished| Driven {
+    fn the_agents_code_is_ours_unless_it_hides_that_work_is_undone_or_failed() {
+        let driven = |end, unfinished, failed| Driven {
             end,
             unfinished,
+            failed,
             killed: false,
         };
+        assert_eq!(code(&driven(AgentEnd::Code(0), false, true)), 1);
         for (end, unfinished, want) in [
             (AgentEnd::Code(0), false, 0),
             (AgentEnd::Code(0), true, 1),
@@ -241,7 +280,7 @@ mod tests {
             (AgentEnd::Code(7), false, 7),
             (AgentEnd::Signal(9), true, 137),
         ] {
-            assert_eq!(code(&driven(end, unfinished)), want);
+            assert_eq!(code(&driven(end, unfinished, false)), want);
         }
     }
 }

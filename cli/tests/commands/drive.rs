@@ -53,6 +53,70 @@ fn the_demo_shows_a_whole_turn() {
 }
 
 #[test]
+fn the_demo_speaks_omp_too() {
+    let place = Place::new();
+    place.write("notes.txt", "");
+    let done = place.run(&["demo", "omp"], "");
+    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+    for part in [
+        "● list_dir {\"path\": \".\"}\n  ✓ ok\n    notes.txt\n",
+        "I listed the current folder and saw 1 entries.",
+        "finished: stop",
+    ] {
+        assert!(done.stdout.contains(part), "{part}: {}", done.stdout);
+    }
+    let lines = place.run(&["demo", "omp", "--json"], "").json();
+    assert_eq!(events(&lines, "finding"), [] as [&Value; 0]);
+    assert_eq!(events(&lines, "prompt_ended")[0]["end"], "finished");
+    assert_eq!(events(&lines, "settled").len(), 1);
+}
+
+/// An omp of the oldest sort, as a shell script: it answers what it is asked for at the start, and one prompt.
+fn old_omp(stop: &str) -> String {
+    format!(
+        r#"echo '{{"type":"ready","protocolVersion":1}}'
+read -r filter
+echo '{{"type":"response","command":"set_event_filter","success":false,"error":"Unknown command: set_event_filter"}}'
+read -r subscription
+echo '{{"id":"i2","type":"response","command":"set_subagent_subscription","success":true,"data":{{"level":"progress"}}}}'
+read -r state
+echo '{{"id":"i3","type":"response","command":"get_state","success":true,"data":{{"sessionId":"s"}}}}'
+read -r prompt
+echo "$prompt" >prompt
+echo '{{"id":"c1","type":"response","command":"prompt","success":true}}'
+echo '{{"type":"agent_start"}}'
+echo '{{"type":"turn_start"}}'
+echo '{{"type":"message_end","message":{{"role":"user","content":"hi"}}}}'
+echo '{{"type":"message_end","message":{{"role":"assistant","content":[{{"type":"text","text":"Ho."}}],"stopReason":"{stop}","errorMessage":"no more"}}}}'
+echo '{{"type":"turn_end","message":{{}},"toolResults":[]}}'
+echo '{{"type":"agent_end","messages":[],"isTerminal":true}}'
+read -r end
+exit 0
+"#
+    )
+}
+
+#[test]
+fn omp_03_an_old_omp_is_driven_and_its_failure_is_ours() {
+    for (stop, end, code) in [("stop", "finished", 0), ("error", "failed", 1)] {
+        let place = Place::new();
+        place.write("agent.sh", old_omp(stop));
+        let done = place.run(
+            &["drive", "omp", "--json", "hi", "--", "sh", "agent.sh"],
+            "",
+        );
+        assert_eq!(done.code, Some(code), "{}{}", done.stdout, done.stderr);
+        let lines = done.json();
+        assert_eq!(events(&lines, "prompt_ended")[0]["end"], end);
+        assert_eq!(events(&lines, "finding"), [] as [&Value; 0]);
+        assert_eq!(
+            place.read("prompt").as_deref(),
+            Some("{\"id\":\"c1\",\"type\":\"prompt\",\"message\":\"hi\"}\n")
+        );
+    }
+}
+
+#[test]
 fn a_turn_that_changes_a_file_is_shown_with_its_diff() {
     let place = Place::new();
     let done = Running::start(place.drive(WRITE, &["a task"], "auto")).wait();

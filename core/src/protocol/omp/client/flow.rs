@@ -175,7 +175,7 @@ impl Flow {
         if let Some(failed) = &mut self.failed {
             failed.over = true;
         } else if !self.waits_to_retry() {
-            self.end_step(&Cut::Over, asks, out);
+            self.close_step(&Cut::Over, Seen::Real, asks, out);
         }
     }
 
@@ -486,7 +486,7 @@ impl Flow {
             let (failure, over) = (failed.failure.clone(), failed.over);
             self.end_failed(failed, true, out);
             if over {
-                self.end_step(&Cut::Failed(failure), asks, out);
+                self.close_step(&Cut::Failed(failure), Seen::Real, asks, out);
             }
         }
     }
@@ -671,8 +671,12 @@ impl Flow {
         self.end_request(outcome, ending, out);
     }
 
-    /// Ends the open step and everything in it.
+    /// Ends the open step and everything in it: its `turn_end` didn't come.
     pub(super) fn end_step(&mut self, cut: &Cut, asks: &mut Asks, out: &mut Out) {
+        self.close_step(cut, Seen::Inferred, asks, out);
+    }
+
+    fn close_step(&mut self, cut: &Cut, seen: Seen, asks: &mut Asks, out: &mut Out) {
         let cut = if self.cancelled && *cut == Cut::Over {
             &Cut::Cancelled
         } else {
@@ -694,7 +698,8 @@ impl Flow {
         };
         self.end_calls(skipped, asks, out);
         if let Some(step) = self.step.take() {
-            self.infer(What::StepEnded { step: step.id }, out);
+            let step = step.id;
+            out.event(self.run, seen, What::StepEnded { step });
         }
     }
 }
