@@ -4,7 +4,7 @@
 //! plain functions, so that a test replays kept inputs and a property test can call them, too. The package
 //! `turnwire-fuzz` wraps each one for libFuzzer; the inputs that it starts from are in `fuzz/seeds`, a folder a target.
 //!
-//! Where a story needs more than the bytes of a peer, the other things are control bytes between them ([`Told`]): they
+//! Where a story needs more than the bytes of a peer, the other things are control bytes between them (`Told`): they
 //! can't stand in a line that anybody writes, and a seed stays readable.
 
 mod client;
