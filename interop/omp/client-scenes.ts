@@ -469,29 +469,31 @@ export function clientScenes(Client: AnyClient, agent: Agent): Scene[] {
 			});
 		}),
 
-		scene("an approval is given, another is not", async stage => {
-			stage.provider.script(call("", agent.shell("echo was-allowed")), say("Done."));
-			stage.provider.script(call("", agent.shell("echo was-denied")), say("Then not."));
-			const wire = new Wire("rpc-ui");
-			const client = await start(stage, { wire, tools: "shell", ask: true });
-			const seen = new Recorder(client);
-			for (const [verdict, isError] of [
-				["Approve", false],
-				["Deny", true],
-			] as const) {
-				const asked = stage.until("the dialog", wire.first(isDialog(verdict === "Approve" ? 0 : 1)));
-				const over = client.promptAndWait("Run it.");
-				const dialog = await asked;
-				assert.ok(dialog.title.startsWith(`Allow tool: ${agent.shell("").name}`), dialog.title);
-				assert.deepEqual(dialog.options, ["Approve", "Deny"]);
-				wire.send({ type: "extension_ui_response", id: dialog.id, value: verdict });
-				const events = (await stage.until("the run's end", over)) as Frame[];
-				assert.equal(one(events, "tool_execution_end").isError, isError);
-			}
-			assert.match(stage.provider.requests[1]!.messages.at(-1)!.content, /was-allowed/);
-			assert.doesNotMatch(stage.provider.requests[3]!.messages.at(-1)!.content, /^was-denied/);
-			assert.equal(seen.events.filter(event => event.type === "agent_end").length, 2);
-		}),
+		...(["rpc", "rpc-ui"] as const).map(mode =>
+			scene(`an approval is given, another is not (${mode})`, async stage => {
+				stage.provider.script(call("", agent.shell("echo was-allowed")), say("Done."));
+				stage.provider.script(call("", agent.shell("echo was-denied")), say("Then not."));
+				const wire = new Wire(mode);
+				const client = await start(stage, { wire, tools: "shell", ask: true });
+				const seen = new Recorder(client);
+				for (const [verdict, isError] of [
+					["Approve", false],
+					["Deny", true],
+				] as const) {
+					const asked = stage.until("the dialog", wire.first(isDialog(verdict === "Approve" ? 0 : 1)));
+					const over = client.promptAndWait("Run it.");
+					const dialog = await asked;
+					assert.ok(dialog.title.startsWith(`Allow tool: ${agent.shell("").name}`), dialog.title);
+					assert.deepEqual(dialog.options, ["Approve", "Deny"]);
+					wire.send({ type: "extension_ui_response", id: dialog.id, value: verdict });
+					const events = (await stage.until("the run's end", over)) as Frame[];
+					assert.equal(one(events, "tool_execution_end").isError, isError);
+				}
+				assert.match(stage.provider.requests[1]!.messages.at(-1)!.content, /was-allowed/);
+				assert.doesNotMatch(stage.provider.requests[3]!.messages.at(-1)!.content, /^was-denied/);
+				assert.equal(seen.events.filter(event => event.type === "agent_end").length, 2);
+			}),
+		),
 
 		scene("an address of the host's is read", async stage => {
 			stage.provider.script(call("", agent.read("db://users/42")), say("Alice."));
