@@ -25,6 +25,8 @@ export interface Agent {
 	slashCommands: boolean;
 	/** Whether it can begin another session without being started again. */
 	newSessions: boolean;
+	/** Whether it takes back an answer that goes round in circles, and tries again. */
+	breaksLoops: boolean;
 	/** How often it asks the model for one summary of the history. */
 	summaryRequests: number;
 	/** A call of its tool that runs a command. */
@@ -59,6 +61,7 @@ export const omp: Agent = {
 	name: "omp",
 	slashCommands: true,
 	newSessions: true,
+	breaksLoops: true,
 	summaryRequests: 2,
 	command: (stage, host, needs) => [
 		...[process.execPath, join(here, "node_modules/@oh-my-pi/pi-coding-agent/dist/cli.js")],
@@ -80,6 +83,7 @@ export const turnwire = (path: string): Agent => ({
 	name: "turnwire",
 	slashCommands: false,
 	newSessions: false,
+	breaksLoops: false,
 	summaryRequests: 1,
 	command: (stage, host, needs) => [path, "as", "omp", ...host, ...args(stage, needs)],
 	prepare(stage) {

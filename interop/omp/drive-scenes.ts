@@ -1,27 +1,27 @@
-/** What a user of `turnwire drive omp` sees of the real omp. */
+/** What a user of `turnwire drive omp` sees, of the real omp and of turnwire in its place. */
 
 import assert from "node:assert/strict";
-import { type Needs, omp } from "./agents.ts";
+import type { Agent, Needs } from "./agents.ts";
 import { Drive, type Line } from "./drive.ts";
 import { pieces, prose } from "./prose.ts";
 import { call, refuse, say, sayHeld, think } from "./provider.ts";
 import type { Scene, Stage } from "./scene.ts";
 
-export function driveScenes(turnwire: string): Scene[] {
+export function driveScenes(turnwire: string, agent: Agent): Scene[] {
 	const scene = (name: string, play: Scene["play"], limit?: number): Scene => ({ name, play, limit });
 
-	/** Starts `drive` over omp. */
+	/** Starts `drive` over the agent. */
 	const begin = (stage: Stage, prompts: string[], needs: Needs = {}, mode = "rpc"): Drive => {
-		omp.prepare(stage);
-		return new Drive(stage, turnwire, "omp", prompts, omp.command(stage, ["--mode", mode], needs));
+		agent.prepare(stage);
+		return new Drive(stage, turnwire, "omp", prompts, agent.command(stage, ["--mode", mode], needs));
 	};
 
-	/** Drives omp to its end, which is a good one, and finds nothing to complain about on the way. */
+	/** Drives the agent to its end, which is a good one, and finds nothing to complain about on the way. */
 	const whole = async (stage: Stage, prompts: string[], needs: Needs = {}, mode = "rpc"): Promise<Drive> => {
 		const drive = begin(stage, prompts, needs, mode);
 		const code = await stage.until("the end of drive", drive.end());
 		assert.equal(code, 0, `drive ended with ${code}: ${drive.stderr}`);
-		assert.deepEqual(drive.all("finding"), [], "omp keeps its contract");
+		assert.deepEqual(drive.all("finding"), [], "the agent keeps its contract");
 		return drive;
 	};
 
@@ -65,7 +65,7 @@ export function driveScenes(turnwire: string): Scene[] {
 		}),
 
 		scene("a tool", async stage => {
-			stage.provider.script(call("I look.", omp.shell("echo out-of-the-tool")), say("Seen."));
+			stage.provider.script(call("I look.", agent.shell("echo out-of-the-tool")), say("Seen."));
 			const drive = await whole(stage, ["Run it."], { tools: "shell" });
 			const [begun] = drive.all("tool_started");
 			const [ended] = drive.all("tool_ended");
@@ -79,7 +79,7 @@ export function driveScenes(turnwire: string): Scene[] {
 		}),
 
 		scene("two tools at once, and one that fails", async stage => {
-			stage.provider.script(call("", omp.shell("echo one"), omp.shell("echo two; exit 3")), say("Seen."));
+			stage.provider.script(call("", agent.shell("echo one"), agent.shell("echo two; exit 3")), say("Seen."));
 			const drive = await whole(stage, ["Run them."], { tools: "shell" });
 			const ended = drive.all("tool_ended").sort((a, b) => a.call - b.call);
 			assert.deepEqual(
@@ -91,7 +91,7 @@ export function driveScenes(turnwire: string): Scene[] {
 		}),
 
 		scene("an approval that nobody can give", async stage => {
-			stage.provider.script(call("", omp.shell("echo never-run")), say("Then not."));
+			stage.provider.script(call("", agent.shell("echo never-run")), say("Then not."));
 			const drive = await whole(stage, ["Run it."], { tools: "shell", ask: true }, "rpc-ui");
 			const [asked] = drive.all("asked");
 			assert.equal(asked!.tool, "bash");
@@ -138,12 +138,12 @@ export function driveScenes(turnwire: string): Scene[] {
 			await stage.until("the model's request to be dropped", stage.provider.requests[0]!.gone);
 			assert.equal(drive.all("prompt_ended")[0]!.end, "cancelled");
 			assert.equal(drive.all("message_ended").at(-1)!.text, "Half ");
-			assert.equal(drive.all("exit")[0]!.killed, false, "omp left by itself");
+			assert.equal(drive.all("exit")[0]!.killed, false, "the agent left by itself");
 			assert.equal(stage.provider.requests.length, 1);
 		}),
 
 		scene("Ctrl-C during a tool", async stage => {
-			stage.provider.script(call("", omp.shell("echo begun; sleep 300")));
+			stage.provider.script(call("", agent.shell("echo begun; sleep 300")));
 			const drive = begin(stage, ["Run it."], { tools: "shell" });
 			await stage.until(
 				"the tool's start",
@@ -153,19 +153,44 @@ export function driveScenes(turnwire: string): Scene[] {
 			await stage.until("the end of drive", drive.end());
 			assert.equal(drive.all("tool_ended")[0]!.ok, false);
 			assert.equal(drive.all("prompt_ended")[0]!.end, "cancelled");
-			assert.equal(drive.all("exit")[0]!.killed, false, "omp left by itself");
+			assert.equal(drive.all("exit")[0]!.killed, false, "the agent left by itself");
 		}),
 
 		scene("an agent that doesn't start", async stage => {
-			omp.prepare(stage);
-			const agent = omp.command(stage, ["--mode", "rpc"], {}).concat("--model", "nobody/nothing");
-			const drive = new Drive(stage, turnwire, "omp", ["Hello?"], agent);
+			agent.prepare(stage);
+			const command = agent.command(stage, ["--mode", "rpc"], {}).concat("@no-such-file");
+			const drive = new Drive(stage, turnwire, "omp", ["Hello?"], command);
 			assert.equal(await stage.until("the end of drive", drive.end()), 1);
 			assert.equal(drive.all("exit")[0]!.unfinished, true);
-			assert.match(drive.stderr, /nobody\/nothing/);
+			assert.match(drive.stderr, /RPC mode/);
 		}),
+
+		...only(
+			agent.slashCommands,
+			scene("a prompt that the agent answers without a model", async stage => {
+				const drive = await whole(stage, ["/usage"]);
+				assert.equal(drive.all("prompt_ended")[0]!.end, "local");
+				assert.ok(drive.all("message").some(({ text }) => text));
+				assert.equal(stage.provider.requests.length, 0);
+			}),
+		),
+
+		...only(
+			agent.breaksLoops,
+			scene("an answer that the agent takes back and tries again", async stage => {
+				stage.provider.script(say("0123456789abcdef".repeat(1_280)), say("This then."));
+				const drive = await whole(stage, ["Count."]);
+				const [taken, kept] = drive.all("message_ended");
+				assert.deepEqual([taken!.kept, kept!.kept, kept!.text], [false, true, "This then."]);
+				assert.equal(drive.all("retry_scheduled").length, 1);
+				assert.equal(drive.all("retry_ended")[0]!.ok, true);
+				assert.equal(drive.all("prompt_ended")[0]!.end, "finished");
+			}),
+		),
 	];
 }
+
+const only = (has: boolean, scene: Scene): Scene[] => (has ? [scene] : []);
 
 /** What the model said, message by message. */
 const answers = (drive: Drive): string[] => drive.all("message_ended").map(({ text }) => text);

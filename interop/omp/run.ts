@@ -6,6 +6,7 @@
  *     bun run.ts client PATH         the package's client, with turnwire as the agent; what they say is checked
  *     bun run.ts next-client PATH    the client of the newest release, with the scenes of what came new
  *     bun run.ts drive PATH          turnwire as the host, with the real omp
+ *     bun run.ts drive-own PATH      turnwire as the host and as the agent
  *
  * `--scene TEXT` picks the scenes whose names contain it; `--keep FOLDER` keeps what was recorded.
  */
@@ -25,7 +26,7 @@ interface Group {
 	scenes: Scene[];
 }
 
-const USAGE = "usage: bun run.ts client omp | (check | client | next-client | drive) PATH [--scene TEXT] [--keep FOLDER]";
+const USAGE = "usage: bun run.ts client omp | (check | client | next-client | drive | drive-own) PATH [--scene TEXT] [--keep FOLDER]";
 
 const [OLD, NEXT] = ["18.2.3", "18.3.4"] as const;
 
@@ -43,7 +44,9 @@ function pick([part, ...rest]: string[]): Group | undefined {
 		case "next-client":
 			return checked(path, `client ${NEXT}, turnwire`, [...clientScenes(clients[NEXT], ours), ...nextScenes(ours)]);
 		case "drive":
-			return { name: "turnwire drive, omp", scenes: driveScenes(path) };
+			return { name: "turnwire drive, omp", scenes: driveScenes(path, omp) };
+		case "drive-own":
+			return checked(path, "turnwire drive, turnwire", driveScenes(path, ours));
 		default:
 			return undefined;
 	}
