@@ -187,7 +187,8 @@ impl<P: Speaks> Host for HostEnd<P> {
         Prompt {
             id,
             tag: None,
-            content: vec![Block::Text(Text::from(text))],
+            // Each has a text of its own: where a wire has no other name for a prompt, it is known by it.
+            content: vec![Block::Text(format!("{text} {}", id.0).into())],
             deliver,
             literal: false,
         }

@@ -10,6 +10,7 @@ mod ends;
 mod found;
 mod given;
 mod host;
+mod omp;
 mod openmax;
 mod pipe;
 mod play;

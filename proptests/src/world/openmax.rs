@@ -190,7 +190,7 @@ impl Speaks for Openmax {
     }
 }
 
-fn line(lines: &[&dyn Fn() -> Vec<u8>], pick: u8) -> Vec<u8> {
+pub(super) fn line(lines: &[&dyn Fn() -> Vec<u8>], pick: u8) -> Vec<u8> {
     let at = usize::from(pick).checked_rem(lines.len()).unwrap_or(0);
     let mut line = lines.get(at).map(|line| line()).unwrap_or_default();
     line.push(b'\n');

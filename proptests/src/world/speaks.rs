@@ -13,6 +13,10 @@ use crate::{scenario::Setup, script::ToolNews};
 
 /// A protocol that can be played: one impl, and the whole world speaks it.
 pub trait Speaks: Observed {
+    /// Whether the wire says of each question that it is closed. Where it doesn't, a Client closes it with its answer, and
+    /// a Server asks nobody who has left: the two ends aren't compared in that.
+    const SETTLES: bool = true;
+
     /// Makes a session's configuration one of an agent behind this protocol.
     fn session(config: &mut SessionConfig, setup: &Setup);
 

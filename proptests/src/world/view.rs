@@ -81,8 +81,8 @@ pub fn view<'a, P: Speaks>(host: bool, story: impl IntoIterator<Item = Moment<'a
             Some(What::ToolEnded { outcome, .. }) => {
                 view.push(Sight::CallOver(outcome.is_ok()));
             }
-            Some(What::Asked { .. }) => view.push(Sight::Asked),
-            Some(What::AskClosed { how, .. }) => {
+            Some(What::Asked { .. }) if P::SETTLES => view.push(Sight::Asked),
+            Some(What::AskClosed { how, .. }) if P::SETTLES => {
                 let allow = matches!(
                     how,
                     AskClose::Answered {

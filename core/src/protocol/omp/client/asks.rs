@@ -279,15 +279,10 @@ impl Asks {
                 (AskClose::Fault(why.clone()), Decider::Fault(why))
             }
             Cut::Over | Cut::Failed(_) if self.leaving => (AskClose::HostGone, Decider::Closed),
-            Cut::Over | Cut::Failed(_) => {
-                if let Ok(open) = self.find(ask) {
-                    out.finding(format!("question {:?} was never taken back", open.wire));
-                }
-                let why = Text::from("the agent went on without an answer");
-                (AskClose::Fault(why.clone()), Decider::Fault(why))
-            }
+            // The agent says nothing of a question that ran out of time, or that nobody can answer any more.
+            Cut::Over | Cut::Failed(_) => (AskClose::Cancelled, Decider::Cancel),
         };
-        let refused = if matches!(cut, Cut::Cancelled | Cut::Detached) {
+        let refused = if by == Decider::Cancel {
             ToolOutcome::Cancelled
         } else {
             ToolOutcome::Denied(by.clone())

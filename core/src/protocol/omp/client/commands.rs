@@ -131,6 +131,7 @@ impl ClientFace {
                 command: None,
                 why: CancelWhy::Preempted(prompt.id),
                 compacting: false,
+                answered: false,
             });
             self.stopping();
             Line::from(AbortAndPrompt {
@@ -278,6 +279,7 @@ impl ClientFace {
             command: Some(id),
             why,
             compacting: self.compacting,
+            answered: false,
         });
         self.stopping();
     }
@@ -330,6 +332,7 @@ impl ClientFace {
                 command: None,
                 why: call.map_or(CancelWhy::Host, CancelWhy::Denied),
                 compacting: false,
+                answered: false,
             });
             self.stopping();
         }

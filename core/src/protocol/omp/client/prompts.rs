@@ -87,10 +87,11 @@ impl Prompts {
         self.waiting.iter().any(|known| known.lane.is_none())
     }
 
-    /// The oldest one that begins a turn of its own and was accepted.
+    /// The oldest one that begins a turn of its own; one that was accepted before one that wasn't yet.
     pub(super) fn fresh(&self) -> Option<PromptId> {
-        let mut fresh = self.waiting.iter().filter(|known| known.lane.is_none());
-        fresh.next().map(|known| known.id)
+        let fresh = self.waiting.iter().filter(|known| known.lane.is_none());
+        let oldest = fresh.min_by_key(|known| known.stage == Stage::Sent);
+        oldest.map(|known| known.id)
     }
 
     pub(super) fn get(&mut self, id: PromptId) -> Option<&mut Known> {
@@ -107,12 +108,16 @@ impl Prompts {
         self.waiting.iter().find(|known| known.stage == Stage::Held)
     }
 
-    /// The prompt that a user message of this text is: fresh ones first, then steers, then follow-ups.
+    /// The prompt that a user message of this text is: one that was accepted before one that wasn't yet; fresh ones
+    /// first, then steers, then follow-ups.
     pub(super) fn told(&self, text: &str) -> Option<PromptId> {
-        let rank = |known: &&Known| match known.lane {
-            None | Some(Lane::Next | Lane::Later) => 0,
-            Some(Lane::Steer) => 1,
-            Some(Lane::FollowUp) => 2,
+        let rank = |known: &&Known| {
+            let lane = match known.lane {
+                None | Some(Lane::Next | Lane::Later) => 0,
+                Some(Lane::Steer) => 1,
+                Some(Lane::FollowUp) => 2,
+            };
+            (known.stage == Stage::Sent, lane)
         };
         let same = self.waiting.iter().filter(|known| known.text == text);
         same.min_by_key(rank).map(|known| known.id)

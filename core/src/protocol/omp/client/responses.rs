@@ -70,8 +70,8 @@ impl ClientFace {
             let written = self.aborts.iter().any(|abort| abort.wire == wire);
             written || matches!(sent, Sent::Abort(_))
         };
-        if stops {
-            // It comes behind the run's end.
+        if stops && self.ends_cancelled() {
+            // It comes behind the run's end. One that doesn't show a cancel is told by the result that follows.
             self.release_ending(out);
         }
         if !matches!(sent, Sent::Prompt(_)) && !self.printed.is_empty() {
@@ -87,7 +87,14 @@ impl ClientFace {
                 out.reply(command, Seen::Real, Ok(Answer::Done));
             }
         }
-        self.aborts.retain(|abort| abort.wire != wire);
+        if self.ends() {
+            let answered = self.aborts.iter_mut().find(|abort| abort.wire == wire);
+            if let Some(abort) = answered {
+                abort.answered = true;
+            }
+        } else {
+            self.aborts.retain(|abort| abort.wire != wire);
+        }
     }
 
     /// A second response: a prompt failed after it was admitted.
@@ -333,6 +340,10 @@ impl ClientFace {
         if !response.success {
             self.aborts.remove(at);
             return out.reply(command, Seen::Real, Err(refusal(response)));
+        }
+        if self.ends() {
+            // What it hit is told by the result that follows.
+            return;
         }
         if self.turn.is_some() {
             // The response comes behind the run's end, so this run is over without one.

@@ -43,6 +43,8 @@ pub(super) struct Abort {
     pub why: CancelWhy,
     /// A compaction ran when it was written.
     pub compacting: bool,
+    /// Its response came.
+    pub answered: bool,
 }
 
 /// The end of the open turn, that a `prompt_result` may say more of.
@@ -169,7 +171,7 @@ impl ClientFace {
 
     /// The agent took a prompt; that is said once.
     pub(super) fn admit(&mut self, id: PromptId, out: &mut Out) {
-        let busy = self.turn.is_some();
+        let busy = self.turn.is_some() || self.starting;
         let Some(known) = self.prompts.get(id) else {
             return;
         };
@@ -187,6 +189,7 @@ impl ClientFace {
         let admitted = if waits {
             Admitted::Queued(lane)
         } else {
+            known.lane = None;
             Admitted::Started
         };
         out.reply(known.command, seen, Ok(Answer::Admitted(admitted)));
@@ -269,10 +272,9 @@ impl ClientFace {
             resumes: !terminal && !background,
         };
         let results = self.generation >= Generation::G2;
-        let owed = self
-            .turn
-            .as_ref()
-            .is_some_and(|turn| !turn.prompts.is_empty());
+        // A run that shows no prompt may be that of any that waits.
+        let shows = |turn: &Turn| !turn.prompts.is_empty();
+        let owed = self.turn.as_ref().is_some_and(shows) || self.queued() > 0;
         self.ending = Some(Ending {
             end,
             cut,
@@ -287,6 +289,17 @@ impl ClientFace {
 
     fn queued(&self) -> u32 {
         u32::try_from(self.prompts.queued().len()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether the open turn has ended, and its result is awaited.
+    pub(super) fn ends(&self) -> bool {
+        self.ending.is_some()
+    }
+
+    /// Whether it has, by a cancel.
+    pub(super) fn ends_cancelled(&self) -> bool {
+        let ending = self.ending.as_ref();
+        ending.is_some_and(|ending| ending.end.is_cancelled())
     }
 
     /// The turn ends as far as it is known.
@@ -309,14 +322,29 @@ impl ClientFace {
                 super::shown(told.id)
             ));
         };
+        // A run that shows no prompt is that of the one whose result comes with it.
+        let unseen = self.prompts.of(wire).filter(|id| {
+            let shows = |turn: &Turn| !turn.prompts.is_empty();
+            let fresh = self.turn.as_ref().and_then(|turn| turn.fresh) == Some(*id);
+            !self.turn.as_ref().is_none_or(shows) && (fresh || self.ending.is_some())
+        });
         let applied = self
             .turn
             .as_ref()
             .is_some_and(|turn| turn.prompts.iter().any(|it| it.wire == wire));
-        if !applied {
+        if !applied && unseen.is_none() {
             self.release_ending(out);
             return self.unapplied_result(wire, told, out);
         }
+        let end = self.result_ends_turn(told, out);
+        if let Some(id) = unseen {
+            self.admit(id, out);
+            self.end_prompt(id, end, Seen::Real, out);
+        }
+    }
+
+    /// A result of one of the turn's prompts: the turn ends as it did.
+    fn result_ends_turn(&mut self, told: &PromptResult<'_>, out: &mut Out) -> End {
         let switched = self.changing.is_some();
         if let Some(ending) = &mut self.ending {
             // An acknowledged cancel isn't taken back.
@@ -344,7 +372,9 @@ impl ClientFace {
                     Some(PromptStatus::Other(_)) | None => {}
                 }
             }
-            return self.release_ending(out);
+            let end = self.ending.as_ref().map(|ending| ending.end.clone());
+            self.release_ending(out);
+            return end.unwrap_or(End::NotSaid);
         }
         // No end of the run was told: it was hidden, or the run was left behind.
         let (end, cut) = match &told.status {
@@ -374,7 +404,8 @@ impl ClientFace {
         } else {
             end
         };
-        self.finish(end, &cut, pending, Seen::Inferred, out);
+        self.finish(end.clone(), &cut, pending, Seen::Inferred, out);
+        end
     }
 
     fn finished(&self) -> End {
@@ -478,6 +509,18 @@ impl ClientFace {
             }
         }
         self.held = cancelled && self.queued() > 0;
+        let queued = self.prompts.queued();
+        for abort in core::mem::take(&mut self.aborts) {
+            match abort.command {
+                Some(command) if abort.answered => {
+                    let (hit, queued) = (Hit::Nothing, queued.clone());
+                    let answer = Answer::Cancelling { hit, queued };
+                    out.reply(command, Seen::Real, Ok(answer));
+                }
+                None if abort.answered => {}
+                Some(_) | None => self.aborts.push(abort),
+            }
+        }
         self.asks.again(again, out);
     }
 

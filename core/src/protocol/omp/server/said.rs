@@ -469,7 +469,13 @@ impl Face {
                     | Hit::Shell
                     | Hit::Job
                     | Hit::Run
-                    | Hit::Nothing => self.give(ticket, json.as_deref(), out),
+                    | Hit::Nothing => {
+                        self.give(ticket, json.as_deref(), out);
+                        // A cancel that hits nothing leaves the queue; what was given back waits no more.
+                        for prompt in queued.iter().filter(|_| restore) {
+                            self.quiet(Command::Withdraw(*prompt), out);
+                        }
+                    }
                 }
             }
             (Pending::Stop(ticket), Ok(_)) => self.done(ticket, out),

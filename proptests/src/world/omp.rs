@@ -1,0 +1,169 @@
+//! omp in the world.
+
+use turnwire::{
+    json::Members,
+    protocol::{
+        observer::{Dir, Finding},
+        omp::{
+            ClientConfig, ObserverConfig, Omp, OmpOutcome, ServerConfig, preset,
+            wire::{AgentLine, HostLine, host_text},
+        },
+        openmax::Openmax,
+    },
+    session::SessionConfig,
+    vocab::*,
+};
+
+use super::{Mess, Speaks, openmax::line};
+use crate::{scenario::Setup, script::ToolNews};
+
+impl Speaks for Omp {
+    const SETTLES: bool = false;
+
+    fn session(config: &mut SessionConfig, setup: &Setup) {
+        preset(config);
+        setup.embed(config);
+        config.timeouts.approval_us = None;
+        // What the host carries out is offered by it.
+        config.tools.retain(|tool| tool.route == Route::Driver);
+        // An approval is the host's alone.
+        config
+            .hooks
+            .retain(|hook| hook.spec.point != HookPoint::Permission);
+        config.settings.approvals = match setup.mode {
+            1 => ApprovalMode::Auto,
+            2 => ApprovalMode::ReadOnly,
+            _ => ApprovalMode::Ask,
+        };
+        config.model.window = match setup.window {
+            0 => 32_768,
+            1 => 1_500,
+            _ => 1_250,
+        };
+    }
+
+    fn server(setup: &Setup) -> ServerConfig {
+        ServerConfig::new(setup.seed())
+    }
+
+    fn client(_: &Setup) -> ClientConfig {
+        ClientConfig::default()
+    }
+
+    fn observer(_: &Setup) -> ObserverConfig {
+        ObserverConfig::default()
+    }
+
+    fn bad_host_line(pick: u8) -> Vec<u8> {
+        let lines: [&dyn Fn() -> Vec<u8>; 7] = [
+            &|| b"nonsense".to_vec(),
+            &|| br#"{"id":"x","type":"reboot"}"#.to_vec(),
+            &|| br#"{"id":"x","type":"prompt"}"#.to_vec(),
+            &|| br#"{"type":"host_tool_result","id":"none","result":{}}"#.to_vec(),
+            &|| br#"{"type":"extension_ui_response","id":"none","value":"Approve"}"#.to_vec(),
+            &|| b"null".to_vec(),
+            &|| br#"[1]"#.to_vec(),
+        ];
+        line(&lines, pick)
+    }
+
+    fn bad_agent_line(pick: u8) -> Vec<u8> {
+        let lines: [&dyn Fn() -> Vec<u8>; 6] = [
+            &|| b"Segmentation fault".to_vec(),
+            &|| br#"{"type":"message_update"}"#.to_vec(),
+            &|| b"{\"type\":\"message_update\",\"delta\":\"\xc3\x28\"}".to_vec(),
+            &|| br#"{"type":"from_the_future","text":1}"#.to_vec(),
+            &|| br#"{"type":"response","id":"nobody","command":"x","success":true}"#.to_vec(),
+            &|| b"42".to_vec(),
+        ];
+        line(&lines, pick)
+    }
+
+    fn says(command: &Command) -> bool {
+        match command {
+            Command::Prompt(prompt) => prompt.deliver != Deliver::Context,
+            Command::Cancel { what, .. } => !matches!(what, CancelWhat::Job(_)),
+            Command::Set(setting) => !matches!(
+                setting,
+                Setting::Approvals(_)
+                    | Setting::ThinkingBudget(_)
+                    | Setting::Thinking(None)
+                    | Setting::Model(None)
+            ),
+            Command::Offer(offer) => !matches!(offer, Offer::Hooks(_)),
+            Command::Withdraw(_)
+            | Command::Promote(_)
+            | Command::Reply { .. }
+            | Command::Barrier
+            | Command::ReplyPart { .. }
+            | Command::Compact { .. }
+            | Command::Goal(_)
+            | Command::Shell { .. }
+            | Command::Session(_)
+            | Command::SteerRun { .. }
+            | Command::Close { .. } => true,
+            Command::Recall(_) | Command::Rewind { .. } | Command::Reload | Command::Job(_) => {
+                false
+            }
+        }
+    }
+
+    fn again(dir: Dir, line: &[u8]) -> Option<Vec<u8>> {
+        let mut members = Members::new();
+        let mut out = Vec::new();
+        match dir {
+            Dir::Host => {
+                let text = host_text(line);
+                HostLine::decode(&text, &mut members).ok()?.encode(&mut out);
+            }
+            Dir::Agent => AgentLine::decode(line, &mut members).ok()?.encode(&mut out),
+        }
+        Some(out)
+    }
+
+    /// A question of a running call can't be told from one about another call of the same tool.
+    fn brings(news: ToolNews) -> bool {
+        news != ToolNews::Network
+    }
+
+    fn answer(_: &Self::Ask) -> Self::Outcome {
+        OmpOutcome::Default
+    }
+
+    fn excuses(finding: &Finding, mess: &Mess) -> bool {
+        // A signal's exit code wins over that of the end of input.
+        mess.killed
+            || finding.rule.id == "OMP-18.a" && mess.signal
+            // The answer was under way when the question was taken back.
+            || matches!(finding.rule.id, "OMP-11.b" | "OMP-12.d" | "OMP-13.c")
+            // Responses without an id, to lines that can't have one, are told apart by their order alone.
+            || finding.rule.id == "OMP-02.c" && mess.bad_host
+    }
+
+    fn end_word(end: &End) -> Option<&'static str> {
+        Some(match end {
+            End::Finished { .. } | End::Yielded { .. } | End::NotSaid => "completed",
+            End::Local => "local",
+            End::Cancelled(_) => "aborted",
+            End::Truncated(_)
+            | End::Incomplete(_)
+            | End::MaxSteps
+            | End::BudgetExhausted(_)
+            | End::Unverified
+            | End::Blocked(_)
+            | End::Failed(_)
+            | End::Aborted { .. } => "error",
+            End::Dropped(_) | End::Withdrawn => return None,
+        })
+    }
+
+    fn info() -> SessionInfo {
+        SessionInfo {
+            model: ModelRef {
+                provider: Some("mock".into()),
+                model: "m".into(),
+            },
+            ..<Openmax as Speaks>::info()
+        }
+    }
+}

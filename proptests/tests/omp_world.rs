@@ -1,0 +1,60 @@
+//! Whole sessions over a wire of omp, in memory: Client, observer, Server and a real session, whatever hosts, models,
+//! tools and disks do.
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use proptest::prelude::*;
+use turnwire::protocol::omp::Omp;
+use turnwire_proptests::{
+    config,
+    reference::Judged,
+    scenario::{Scenario, bytes},
+    world::{Report, Speaks, Untouched, play_ends, session_world},
+};
+
+fn play(scenario: &Scenario) -> Report {
+    let mut config = scenario.setup.session();
+    Omp::session(&mut config, &scenario.setup);
+    let judged = Judged::Session(config.policy.gates);
+    let world = session_world(config, Omp::info());
+    play_ends::<Omp, _>(scenario, world, judged, Box::new(Untouched))
+}
+
+#[test]
+fn the_plainest_story_is_clean() {
+    play(&Scenario::decode(&[])).assert_clean();
+}
+
+/// Stories that once found something.
+#[test]
+fn kept_stories_stay_clean() {
+    let stories = [
+        // OMP-07: what an abort gave back waits no more, though no run was open.
+        "> prompt if-idle\n> prompt queue next\n= delay agent 1000\n> cancel turn keep\n> cancel everything\n> promote 71\n",
+        // A turn that a hook stopped before its prompt was told.
+        "set hooks all\n> prompt if-idle\n+ hook 0 deny\n",
+        "set hooks all\n> prompt if-idle\n> prompt queue next\n+ fault\n> prompt if-idle\n+ hook 0 fails\n",
+        // An abort in the wait of a retry.
+        "set attempts 3\n> prompt if-idle\n@ skip 30001160\n> cancel compaction\n",
+        // A prompt that was taken while a queued one's turn began.
+        "set hooks all\n> prompt if-idle\n> prompt queue next\n@ skip 10157056\n> prompt queue next\n",
+        // A question that nobody can answer any more.
+        "> prompt if-idle\n+ answer 0 asked\n= signal interrupt\n",
+    ];
+    for story in stories {
+        let text = format!("turnwire scenario 1\n{story}");
+        let scenario = Scenario::parse(&text).unwrap();
+        play(&scenario).assert_clean();
+    }
+}
+
+proptest! {
+    #![proptest_config(config(100))]
+
+    #[test]
+    fn tw_01_to_10_over_a_wire_of_omp(data in bytes(50)) {
+        let mut scenario = Scenario::decode(&data);
+        scenario.setup.world = 0;
+        let report = play(&scenario);
+        prop_assert!(report.is_clean(), "\n{report}");
+    }
+}
