@@ -27,13 +27,15 @@ const fn scene(
     }
 }
 
-const CANCEL: &str = "client_matrix::om_17_23_28_tw_07_a_cancel_ends_the_turn_in_every_phase";
-const QUIT: &str = "client_matrix::om_09_quit_and_end_of_input_finish_the_turn_in_every_phase";
+const CANCEL: &str =
+    "openmax/client_matrix::om_17_23_28_tw_07_a_cancel_ends_the_turn_in_every_phase";
+const QUIT: &str =
+    "openmax/client_matrix::om_09_quit_and_end_of_input_finish_the_turn_in_every_phase";
 const RETRIED: &str =
-    "client_matrix::om_26_27_29_what_a_provider_does_before_any_text_is_tried_again";
-const FAILED: &str = "client_trio::om_21_22_24_26_27_what_a_provider_does";
-const HOOKS: &str = "client_matrix::om_31_hooks_that_fail_or_hang";
-const ASKED: &str = "client_trio::tools_in_ask_approved_declined_and_two_at_once";
+    "openmax/client_matrix::om_26_27_29_what_a_provider_does_before_any_text_is_tried_again";
+const FAILED: &str = "openmax/client_trio::om_21_22_24_26_27_what_a_provider_does";
+const HOOKS: &str = "openmax/client_matrix::om_31_hooks_that_fail_or_hang";
+const ASKED: &str = "openmax/client_trio::tools_in_ask_approved_declined_and_two_at_once";
 const QUIT_PROGRAM: &str =
     "openmax/matrix::om_09_quit_and_end_of_input_finish_the_turn_in_every_phase";
 const CANCEL_HOOK: &str = "openmax/hooks::om_23_a_cancel_ends_the_hook_that_runs";
@@ -42,20 +44,23 @@ const CANCEL_HOOK: &str = "openmax/hooks::om_23_a_cancel_ends_the_hook_that_runs
 const SCENES: &[Scene] = &[
     scene(
         "text",
-        &["client_trio::text", "openmax_session::om_20_a_text_turn"],
+        &[
+            "openmax/client_trio::text",
+            "openmax/session::om_20_a_text_turn",
+        ],
         &["openmax/turns::om_20_a_text_turn_with_usage"],
     ),
     scene(
         "thinking",
         &[
-            "client_trio::thinking_and_a_retry_behind_it",
-            "openmax_session::om_13_thinking_then_text",
+            "openmax/client_trio::thinking_and_a_retry_behind_it",
+            "openmax/session::om_13_thinking_then_text",
         ],
         &["openmax/turns::om_13_thinking_then_text"],
     ),
     scene(
         "tools in auto",
-        &["client_trio::tools_in_auto"],
+        &["openmax/client_trio::tools_in_auto"],
         &[
             "openmax/turns::om_13_a_tool_call_writes_a_file_unasked_in_auto",
             "openmax/approvals::om_14_auto_never_asks",
@@ -73,19 +78,19 @@ const SCENES: &[Scene] = &[
     ),
     scene(
         "tools in ask, timed out",
-        &["client_matrix::om_13_a_question_that_times_out_is_closed_and_the_turn_goes_on"],
+        &["openmax/client_matrix::om_13_a_question_that_times_out_is_closed_and_the_turn_goes_on"],
         &["openmax/matrix::om_13_an_approval_that_times_out_is_closed_and_the_turn_goes_on"],
     ),
     scene(
         "tools in readonly",
-        &["client_trio::tools_in_readonly"],
+        &["openmax/client_trio::tools_in_readonly"],
         &["openmax/approvals::om_05_readonly_refuses_what_writes_and_asks_nothing"],
     ),
     scene(
         "two gated calls: one question at a time",
         &[
             ASKED,
-            "openmax_session::om_05_a_declined_write_and_one_question_at_a_time",
+            "openmax/session::om_05_a_declined_write_and_one_question_at_a_time",
         ],
         &[
             "openmax/matrix::om_14_the_second_of_two_gated_calls_waits_behind_the_first_ones_question",
@@ -93,7 +98,7 @@ const SCENES: &[Scene] = &[
     ),
     scene(
         "two questions of another agent at once",
-        &["client_matrix::om_11_14_two_questions_of_another_agent_are_answered_each"],
+        &["openmax/client_matrix::om_11_14_two_questions_of_another_agent_are_answered_each"],
         &["commands/drive::om_14_two_questions_of_another_agent_are_answered_each"],
     ),
     scene(
@@ -148,7 +153,7 @@ const SCENES: &[Scene] = &[
         "cancel: at the boundary",
         &[
             CANCEL,
-            "client_matrix::om_17_tw_07_a_cancel_at_the_boundary_changes_no_end_that_is_decided",
+            "openmax/client_matrix::om_17_tw_07_a_cancel_at_the_boundary_changes_no_end_that_is_decided",
         ],
         &[
             "openmax/matrix::om_17_a_cancel_at_the_boundary_changes_no_end_that_is_decided",
@@ -168,8 +173,8 @@ const SCENES: &[Scene] = &[
         "end of input in a turn",
         &[
             QUIT,
-            "client_trio::om_09_a_half_close_drains_and_the_agent_leaves",
-            "openmax_field::e05_input_closed_while_asking",
+            "openmax/client_trio::om_09_a_half_close_drains_and_the_agent_leaves",
+            "openmax/field::e05_input_closed_while_asking",
         ],
         &[
             QUIT_PROGRAM,
@@ -183,12 +188,12 @@ const SCENES: &[Scene] = &[
     ),
     scene(
         "provider: 429, Retry-After",
-        &[RETRIED, "openmax_cases::e06_how_long_to_wait"],
+        &[RETRIED, "openmax/cases::e06_how_long_to_wait"],
         &["openmax/provider::e06_om_27_retry_after_is_kept"],
     ),
     scene(
         "provider: a wait over a minute, a used-up quota",
-        &[FAILED, "openmax_cases::e06_how_long_to_wait"],
+        &[FAILED, "openmax/cases::e06_how_long_to_wait"],
         &[
             "openmax/provider::e06_om_27_more_than_a_minute_isnt_waited_for",
             "openmax/provider::e06_om_27_a_quota_that_is_used_up_isnt_tried_again",
@@ -198,7 +203,7 @@ const SCENES: &[Scene] = &[
         "provider: unreachable",
         &[
             RETRIED,
-            "openmax_session::om_29_three_attempts_that_never_reached_the_endpoint_give_up",
+            "openmax/session::om_29_three_attempts_that_never_reached_the_endpoint_give_up",
         ],
         &["openmax/provider::om_29_three_attempts_that_reach_nobody_are_enough"],
     ),
@@ -227,21 +232,21 @@ const SCENES: &[Scene] = &[
         "truncated, with a whole call",
         &[
             FAILED,
-            "client_matrix::om_22_tw_05_a_whole_call_of_a_cut_reply_has_its_result_and_never_runs",
+            "openmax/client_matrix::om_22_tw_05_a_whole_call_of_a_cut_reply_has_its_result_and_never_runs",
         ],
         &["openmax/provider::d08_om_22_a_call_of_a_stream_that_never_finished_isnt_run"],
     ),
     scene(
         "hooks that refuse",
         &[
-            "client_trio::om_30_31_hooks",
-            "openmax_session::om_30_a_refusal_is_stored_and_then_said_and_eight_are_honoured",
+            "openmax/client_trio::om_30_31_hooks",
+            "openmax/session::om_30_a_refusal_is_stored_and_then_said_and_eight_are_honoured",
         ],
         &["openmax/hooks::om_30_a_turn_end_hook_refuses_once_and_the_model_is_told"],
     ),
     scene(
         "hooks that block",
-        &["client_trio::om_30_31_hooks"],
+        &["openmax/client_trio::om_30_31_hooks"],
         &["openmax/hooks::om_31_a_prompt_hook_blocks_and_the_model_is_never_asked"],
     ),
     scene(
@@ -261,7 +266,7 @@ const SCENES: &[Scene] = &[
     scene(
         "going on after a crash at each write, a stored refusal's too",
         &[
-            "client_matrix::om_02_03_04_30_tw_08_a_crash_at_any_write_loses_nothing_that_was_acknowledged",
+            "openmax/client_matrix::om_02_03_04_30_tw_08_a_crash_at_any_write_loses_nothing_that_was_acknowledged",
         ],
         &[
             "openmax/resume::om_04_a_crash_after_any_line_loses_nothing_that_was_acknowledged",

@@ -1,0 +1,17 @@
+//! omp: its wire, its server and its client, alone and against each other.
+
+mod client_laws;
+mod client_lines;
+mod client_questions;
+mod client_recordings;
+mod client_scenes;
+mod codec;
+mod commands;
+mod frames;
+mod omp_client_kit;
+mod omp_kit;
+mod omp_server_kit;
+mod questions;
+mod scenes;
+mod streams;
+mod wire;
