@@ -7,6 +7,7 @@
 //! Rules are data ([`Rule`]): each cites the contract. A rule that can't be judged, because a direction is missing or
 //! nobody told the exit code, is reported as skipped, with the reason ([`Observer::verdicts`]).
 
+mod catalogue;
 mod ids;
 mod read;
 mod spot;
@@ -22,6 +23,7 @@ use super::spec::Spec;
 use crate::frame::{Place, Split, SplitKind, is_blank};
 use crate::vocab::laws::Guarantee;
 
+pub(super) use catalogue::catalogue;
 pub(super) use ids::{Ids, Known, hash};
 pub(crate) use read::Buffers;
 pub use read::{ReadLine, Text};

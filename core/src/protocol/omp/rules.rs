@@ -1,6 +1,6 @@
 //! The rules of omp, as data. Each belongs to a guarantee (OMP-01 to OMP-19) and cites a section of the contract.
 
-use crate::protocol::observer::{Needs, Rule, Severity, Unseen};
+use crate::protocol::observer::{Unseen, catalogue};
 
 const START: &str = "omp RPC, Complete one prompt";
 const COMPLETION: &str = "omp RPC, Prompt completion";
@@ -17,36 +17,7 @@ const SUBAGENTS: &str = "omp RPC, Subagent frames";
 const VOICE: &str = "omp RPC, Live voice";
 const LIFE: &str = "omp RPC, Process lifecycle";
 
-macro_rules! rules {
-    ($( $name:ident = $id:literal $severity:ident $needs:ident $cite:ident $title:literal $message:literal )*) => {
-        /// The key of a rule.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(super) enum Key {
-            $( $name, )*
-        }
-
-        impl Key {
-            /// Its entry in the catalogue.
-            pub(super) const fn rule(self) -> &'static Rule {
-                match self {
-                    $( Key::$name => &Rule {
-                        id: $id,
-                        severity: Severity::$severity,
-                        needs: Needs::$needs,
-                        title: $title,
-                        message: $message,
-                        cite: $cite,
-                    }, )*
-                }
-            }
-        }
-
-        /// The catalogue, in the order of the guarantees.
-        pub const RULES: &[Rule] = &[ $( *Key::$name.rule(), )* ];
-    };
-}
-
-rules! {
+catalogue! {
     FirstIsReady = "OMP-01.a" Error Agent START
         "the first line is ready"
         "The first line of the agent must be `ready`: a host waits for it."

@@ -1,6 +1,6 @@
 //! The rules of openmax, as data. Each belongs to a guarantee (OM-01 to OM-33) and cites a section of the contract.
 
-use crate::protocol::observer::{Needs, Rule, Severity, Unseen};
+use crate::protocol::observer::{Unseen, catalogue};
 
 const INTRO: &str = "openmax-stdio/6, introduction";
 const HANDSHAKE: &str = "openmax-stdio/6, Handshake";
@@ -8,36 +8,7 @@ const COMMANDS: &str = "openmax-stdio/6, Commands (stdin)";
 const EVENTS: &str = "openmax-stdio/6, Events (stdout)";
 const TURNS: &str = "openmax-stdio/6, Turn guarantees";
 
-macro_rules! rules {
-    ($( $name:ident = $id:literal $severity:ident $needs:ident $cite:ident $title:literal $message:literal )*) => {
-        /// The key of a rule.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(super) enum Key {
-            $( $name, )*
-        }
-
-        impl Key {
-            /// Its entry in the catalogue.
-            pub(super) const fn rule(self) -> &'static Rule {
-                match self {
-                    $( Key::$name => &Rule {
-                        id: $id,
-                        severity: Severity::$severity,
-                        needs: Needs::$needs,
-                        title: $title,
-                        message: $message,
-                        cite: $cite,
-                    }, )*
-                }
-            }
-        }
-
-        /// The catalogue, in the order of the guarantees.
-        pub const RULES: &[Rule] = &[ $( *Key::$name.rule(), )* ];
-    };
-}
-
-rules! {
+catalogue! {
     FirstIsHello = "OM-01.a" Error Agent HANDSHAKE
         "the first line is hello"
         "The first line of the agent must be `hello`."
