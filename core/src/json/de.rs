@@ -459,6 +459,8 @@ impl<'a> Cursor<'a> {
             match (text.parse::<u64>(), text.starts_with('-')) {
                 (Ok(number), _) => return visitor.visit_u64(number),
                 (Err(_), true) => match text.parse::<i64>() {
+                    // No integer keeps its sign; a field that wants one gets 0.
+                    Ok(0) if wanted != Wanted::Integer => return visitor.visit_f64(-0.0),
                     Ok(number) => return visitor.visit_i64(number),
                     Err(error) if *error.kind() == IntErrorKind::NegOverflow => {}
                     Err(_) => return Err(DecodeError::mismatch(at, "a number", text)),

@@ -476,6 +476,18 @@ fn a_raw_value_is_written_on_one_line() {
 }
 
 #[test]
+fn l10_minus_zero_keeps_its_sign_where_a_number_can_have_one() {
+    let raw = scan_value(b"-0", &ScanRules::STRICT).unwrap();
+    let value: serde_json::Value = raw.decode().unwrap();
+    assert_eq!(
+        value,
+        serde_json::from_str::<serde_json::Value>("-0").unwrap()
+    );
+    assert!(raw.decode::<f64>().unwrap().is_sign_negative());
+    assert_eq!(raw.decode::<i64>().unwrap(), 0);
+}
+
+#[test]
 fn numbers_are_written_in_full() {
     for number in [0, 9, 10, 99, 100, u64::MAX] {
         let mut out = vec![];

@@ -39,7 +39,7 @@ pub trait Protocol: Sized + Debug + Clone + PartialEq + Eq + 'static {
     /// [`Server::settle`]; the default answer is the failure that the protocol documents.
     type Ask: Debug + Clone + PartialEq;
     /// How an [`Ask`](Protocol::Ask) was settled.
-    type Outcome: Debug;
+    type Outcome: Debug + Clone + PartialEq;
     /// A typed line with no neutral meaning: information only, in both directions.
     type Extra: Debug + Clone + PartialEq;
     /// What a Server of this protocol is built from.

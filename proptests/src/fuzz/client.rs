@@ -1,17 +1,13 @@
 //! A host of ours behind its Client, and an agent that writes any bytes.
 
-use turnwire::{
-    frame::LineSplitter,
-    protocol::{observer::Dir, openmax::Openmax},
-    vocab::*,
-};
+use turnwire::{frame::LineSplitter, protocol::observer::Dir, vocab::*};
 
 use super::{Told, must, shown, story};
 use crate::{
-    laws::{self, Broken, ClientInput, ClientMachine, law_l1},
+    laws::{self, Broken, ClientInput, ClientMachine, law_l1, law_l8},
     scenario::Setup,
     script::{Action, Answering, command},
-    world::{HostEnd, START, Speaks, line_rules},
+    world::{HostEnd, START, Speaks, Wish, line_rules},
 };
 
 /// Whatever bytes an agent writes, its Client gives a neutral stream that keeps every guarantee, one reply for each
@@ -22,9 +18,9 @@ use crate::{
 ///
 /// # Errors
 /// [`Broken`] with the law or guarantee that is broken.
-pub fn openmax_client(data: &[u8]) -> Result<(), Broken> {
+pub fn client<P: Speaks>(data: &[u8]) -> Result<(), Broken> {
     let setup = Setup::default();
-    let mut rig = Rig::<Openmax>::new(&setup);
+    let mut rig = Rig::<P>::new(&setup);
     for part in story(data) {
         rig.tell(part);
     }
@@ -81,7 +77,7 @@ struct Rig<P: Speaks> {
     host: HostEnd<P>,
     reads: LineSplitter,
     now: Now,
-    recorded: Vec<(ClientInput, Now)>,
+    recorded: Vec<(ClientInput<P>, Now)>,
     said: Vec<String>,
 }
 
@@ -160,13 +156,22 @@ impl<P: Speaks> Rig<P> {
     fn drain(&mut self) {
         let mut lines = Vec::new();
         loop {
-            let more = self.host.poll(self.now, &mut lines).is_some();
+            let wish = self.host.poll(self.now, &mut lines);
             if !lines.is_empty() {
                 self.said.push(format!("> {}", shown(&lines)));
                 lines.clear();
             }
-            if !more {
-                break;
+            match wish {
+                Some(Wish::Ask(id, ask)) => {
+                    let outcome = P::answer(&ask, u8::try_from(id % 256).unwrap_or_default());
+                    let input = ClientInput::Settle(id, outcome.clone());
+                    self.recorded.push((input, self.now));
+                    if let Err(misuse) = self.host.client.settle(id, outcome, self.now) {
+                        self.host.faults.push(format!("L8: an ask: {misuse}"));
+                    }
+                }
+                Some(_) => {}
+                None => break,
             }
         }
         self.host.checker.quiet();
@@ -192,6 +197,7 @@ impl<P: Speaks> Rig<P> {
         let up = line_rules::<P>(Dir::Agent);
         let make = || ClientMachine::<P>::new(P::client(setup), up);
         law_l1(make, &self.recorded, size)?;
-        laws::all(make, &self.recorded)
+        laws::all(make, &self.recorded)?;
+        law_l8(make, &self.recorded, laws::wished_again)
     }
 }

@@ -3,6 +3,7 @@
 //! A target is a function of the bytes that a fuzzer mutates; an `Err` is a finding, and so is a panic. They are
 //! plain functions, so that a test replays kept inputs and a property test can call them, too. The package
 //! `turnwire-fuzz` wraps each one for libFuzzer; the inputs that it starts from are in `fuzz/seeds`, a folder a target.
+//! What every protocol has is in [`of`]: another protocol is one line in the list of targets.
 //!
 //! Where a story needs more than the bytes of a peer, the other things are control bytes between them (`Told`): they
 //! can't stand in a line that anybody writes, and a seed stays readable.
@@ -17,19 +18,27 @@ mod server;
 mod whole;
 mod wire;
 
-use turnwire::vocab::Now;
+use turnwire::{
+    protocol::{omp::Omp, openmax::Openmax},
+    vocab::Now,
+};
 
 use crate::laws::Broken;
 
-pub use self::client::openmax_client;
 pub use self::frames::{lines, sse};
 pub use self::json::{scan, writer};
 pub use self::model::{anthropic, openai, script};
-pub use self::observer::{omp_observer, omp_recording, openmax_observer, openmax_recording};
 pub use self::omp::{omp_agent_line, omp_frames_in, omp_frames_out, omp_host_line};
-pub use self::server::openmax_server;
-pub use self::whole::{laws, scenario, world};
+pub use self::whole::{scenario, session, session_laws};
 pub use self::wire::{openmax_agent_line, openmax_host_line};
+
+/// The targets that every protocol has: those of its Server, its Client, its observer, recordings of it, and its world.
+pub mod of {
+    pub use super::client::client;
+    pub use super::observer::{observer, recording};
+    pub use super::server::server;
+    pub use super::whole::{laws, world};
+}
 
 pub(crate) use self::json::same_value;
 
@@ -43,31 +52,45 @@ pub mod models {
 /// What a target makes of its bytes.
 pub type Target = fn(&[u8]) -> Result<(), Broken>;
 
-/// Every target, by the name of its binary and of its folder of seeds.
-pub const TARGETS: [(&str, Target); 22] = [
-    ("lines", lines),
-    ("sse", sse),
-    ("scan", scan),
-    ("writer", writer),
-    ("openai", openai),
-    ("anthropic", anthropic),
-    ("script", script),
-    ("openmax_agent_line", openmax_agent_line),
-    ("openmax_host_line", openmax_host_line),
-    ("openmax_server", openmax_server),
-    ("openmax_client", openmax_client),
-    ("openmax_observer", openmax_observer),
-    ("openmax_recording", openmax_recording),
-    ("omp_agent_line", omp_agent_line),
-    ("omp_host_line", omp_host_line),
-    ("omp_frames_out", omp_frames_out),
-    ("omp_frames_in", omp_frames_in),
-    ("omp_observer", omp_observer),
-    ("omp_recording", omp_recording),
-    ("scenario", scenario),
-    ("laws", laws),
-    ("world", world),
-];
+macro_rules! targets {
+    (
+        once: $($name:ident)*;
+        $($protocol:ident: $server:ident $client:ident $observer:ident $recording:ident $world:ident $laws:ident;)*
+    ) => {
+        $(targets! { @of $protocol, $server server $client client $observer observer $recording recording $world world $laws laws })*
+
+        /// Every target, by the name of its binary and of its folder of seeds.
+        pub const TARGETS: &[(&str, Target)] = &[
+            $((stringify!($name), $name),)*
+            $(
+                (stringify!($server), $server),
+                (stringify!($client), $client),
+                (stringify!($observer), $observer),
+                (stringify!($recording), $recording),
+                (stringify!($world), $world),
+                (stringify!($laws), $laws),
+            )*
+        ];
+    };
+    (@of $protocol:ident, $($name:ident $body:ident)*) => {
+        $(
+            #[doc = concat!("[`", stringify!($body), "`](of::", stringify!($body), ") of ", stringify!($protocol), ".")]
+            ///
+            /// # Errors
+            /// [`Broken`] with what was found.
+            pub fn $name(data: &[u8]) -> Result<(), Broken> {
+                of::$body::<$protocol>(data)
+            }
+        )*
+    };
+}
+
+targets! {
+    once: lines sse scan writer openai anthropic script scenario session session_laws
+        openmax_agent_line openmax_host_line omp_agent_line omp_host_line omp_frames_out omp_frames_in;
+    Openmax: openmax_server openmax_client openmax_observer openmax_recording openmax_world openmax_laws;
+    Omp: omp_server omp_client omp_observer omp_recording omp_world omp_laws;
+}
 
 fn must(holds: bool, law: &'static str, why: impl FnOnce() -> String) -> Result<(), Broken> {
     if holds {
@@ -144,7 +167,7 @@ mod tests {
 
     #[test]
     fn no_bytes_break_nothing() {
-        for (name, target) in TARGETS {
+        for &(name, target) in TARGETS {
             assert_eq!(target(b""), Ok(()), "{name}");
         }
     }

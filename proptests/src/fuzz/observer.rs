@@ -2,17 +2,13 @@
 
 use turnwire::{
     check::{Check, Checked, From},
-    protocol::{
-        observer::{Dir, Finding, Observed, Severity, Watch},
-        omp::{self, Generation, Omp},
-        openmax::{self, Openmax, Wire},
-    },
+    protocol::observer::{Dir, Finding, Observed, Severity, Watch},
 };
 
 use super::{NOW, Told, must, shown, story};
 use crate::{
     laws::{self, Broken, Machine, ObserverInput, ObserverMachine, law_l1},
-    world::line_rules,
+    world::{Speaks, line_rules},
 };
 
 /// A finding that points somewhere, and is no worse than its rule.
@@ -27,31 +23,14 @@ fn sound(finding: &Finding, line: Option<&[u8]>) -> Result<(), Broken> {
     })
 }
 
-/// Whatever two sides write in openmax, the observer keeps the laws of a machine, and its findings are sound.
+/// Whatever two sides write, the observer keeps the laws of a machine, and its findings are sound.
 ///
 /// The bytes are the host's at first; control byte 1 gives the word to the agent, 2 to the host; 3 ends the host's
 /// side, 4 the agent's, and 5 is the exit with the code behind it.
 ///
 /// # Errors
 /// The law that is broken.
-pub fn openmax_observer(data: &[u8]) -> Result<(), Broken> {
-    observer::<Openmax>(data, openmax::ObserverConfig::default)
-}
-
-/// Whatever two sides write in omp, the observer keeps the laws of a machine, and its findings are sound.
-///
-/// The bytes are as those of [`openmax_observer`].
-///
-/// # Errors
-/// The law that is broken.
-pub fn omp_observer(data: &[u8]) -> Result<(), Broken> {
-    observer::<Omp>(data, omp::ObserverConfig::default)
-}
-
-fn observer<P: Observed>(
-    data: &[u8],
-    config: impl Fn() -> <P::Watch as Watch>::Config,
-) -> Result<(), Broken> {
+pub fn observer<P: Speaks>(data: &[u8]) -> Result<(), Broken> {
     let mut dir = Dir::Host;
     let mut inputs = Vec::new();
     for part in story(data) {
@@ -72,7 +51,7 @@ fn observer<P: Observed>(
     }
     let inputs: Vec<_> = inputs.into_iter().map(|input| (input, NOW)).collect();
     let (down, up) = (line_rules::<P>(Dir::Host), line_rules::<P>(Dir::Agent));
-    let make = || ObserverMachine::<P>::new(config(), down, up);
+    let make = || ObserverMachine::<P>::new(P::watched(0), down, up);
     law_l1(make, &inputs, 1 + data.len() % 29)?;
     laws::all(make, &inputs)?;
     let mut machine = make();
@@ -144,37 +123,17 @@ fn check<P: Observed>(
     })
 }
 
-/// Any file is checked against openmax to its end, as a recording or as lines of either side; its findings are sound,
-/// the summary counts them, and it is the same however the bytes are cut.
+/// Any file is checked to its end, as a recording or as lines of either side, by any age of the contract; its findings
+/// are sound, the summary counts them, and it is the same however the bytes are cut.
 ///
 /// # Errors
 /// [`Broken`] with what differs.
-pub fn openmax_recording(data: &[u8]) -> Result<(), Broken> {
-    recording::<Openmax>(data, |choice| openmax::ObserverConfig {
-        wire: [Wire::V6, Wire::V5][usize::from(choice % 2)],
-    })
-}
-
-/// Any file is checked against omp to its end, as a recording or as lines of either side; its findings are sound, the
-/// summary counts them, and it is the same however the bytes are cut.
-///
-/// # Errors
-/// [`Broken`] with what differs.
-pub fn omp_recording(data: &[u8]) -> Result<(), Broken> {
-    recording::<Omp>(data, |choice| omp::ObserverConfig {
-        generation: [Generation::G3, Generation::G2, Generation::G1][usize::from(choice % 3)],
-    })
-}
-
-fn recording<P: Observed>(
-    data: &[u8],
-    config: impl Fn(u8) -> <P::Watch as Watch>::Config,
-) -> Result<(), Broken> {
+pub fn recording<P: Speaks>(data: &[u8]) -> Result<(), Broken> {
     let (choice, bytes) = data.split_first().unwrap_or((&0, &[]));
     let from = [From::Guess, From::Both, From::Host, From::Agent][usize::from(choice % 4)];
-    let whole = check::<P>(bytes, from, config(choice / 4), usize::MAX)?;
+    let whole = check::<P>(bytes, from, P::watched(choice / 4), usize::MAX)?;
     for size in [1, 1 + usize::from(*choice)] {
-        let cut = check::<P>(bytes, from, config(choice / 4), size)?;
+        let cut = check::<P>(bytes, from, P::watched(choice / 4), size)?;
         must(cut == whole, "L1", || {
             format!(
                 "{from:?} {:?} in pieces of {size}: {cut:?} instead of {whole:?}",

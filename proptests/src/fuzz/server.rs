@@ -4,14 +4,9 @@ use std::collections::VecDeque;
 
 use turnwire::{
     frame::LineSplitter,
-    json::Members,
     protocol::{
         Server, ServerOutput,
         observer::{Dir, Observer, Severity, Sides},
-        openmax::{
-            Openmax,
-            wire::{AgentLine, Approve, EventLine, HostLine},
-        },
     },
     session::Session,
     vocab::*,
@@ -19,7 +14,7 @@ use turnwire::{
 
 use super::{Told, must, shown, story};
 use crate::{
-    laws::{self, Broken, ServerInput, ServerMachine, law_l1},
+    laws::{self, Broken, ServerInput, ServerMachine, law_l1, law_l8},
     reference::{Judged, Reference},
     scenario::{SETUP_BYTES, Scenario, Setup},
     script::{Action, Judging, Piece, Tool, ToolNews, act, settle},
@@ -31,15 +26,15 @@ use crate::{
 ///
 /// The first 24 bytes are the setup of a scenario; then come the host's bytes, with control bytes between them:
 /// 1 settles an effect, 2 lets a model, tool, hook or disk do something, 3 lets time pass, 4 jumps to the next
-/// deadline, 5 and 6 answer the newest approval with yes and no, 7 is a signal, 8 ends the host's input, 11 is a
+/// deadline, 5 and 6 answer the newest question with yes and no, 7 is a signal, 8 ends the host's input, 11 is a
 /// crash of the turn; any other only cuts.
 ///
 /// # Errors
 /// [`Broken`] with the law, guarantee or rule that is broken.
-pub fn openmax_server(data: &[u8]) -> Result<(), Broken> {
+pub fn server<P: Speaks>(data: &[u8]) -> Result<(), Broken> {
     let (setup, rest) = data.split_at(data.len().min(SETUP_BYTES));
     let setup = Scenario::decode(setup).setup;
-    let mut rig = Rig::<Openmax>::new(&setup, openmax_answer);
+    let mut rig = Rig::<P>::new(&setup);
     for part in story(rest) {
         rig.tell(part);
         if rig.is_wrong() {
@@ -48,26 +43,6 @@ pub fn openmax_server(data: &[u8]) -> Result<(), Broken> {
     }
     rig.leave();
     rig.judge(&setup, 1 + rest.len() % 13)
-}
-
-/// The host's answer to an approval, if this line of the agent asks for one.
-fn openmax_answer(line: &[u8], yes: bool) -> Option<Vec<u8>> {
-    let mut members = Members::new();
-    let Ok(AgentLine::Event {
-        event: EventLine::ApprovalRequest(request),
-        ..
-    }) = AgentLine::decode(line, &mut members)
-    else {
-        return None;
-    };
-    let mut out = Vec::new();
-    HostLine::Approve(Approve {
-        approval_id: request.approval_id,
-        approved: yes,
-    })
-    .encode(&mut out);
-    out.push(b'\n');
-    Some(out)
 }
 
 /// What surrounds an agent, by the byte behind control byte 2.
@@ -129,21 +104,20 @@ struct Rig<P: Speaks> {
     observer: Observer<P>,
     hears_host: LineSplitter,
     hears_agent: LineSplitter,
-    answer: fn(&[u8], bool) -> Option<Vec<u8>>,
-    /// The newest line that [`answer`](Rig::answer) has an answer to.
+    /// The newest line that a host [has an answer](Speaks::consent) to.
     asked: Option<Vec<u8>>,
     held: VecDeque<Call>,
     heard: usize,
     exit: Option<u8>,
     mess: Mess,
     found: Vec<(&'static str, String)>,
-    recorded: Vec<(ServerInput, Now)>,
+    recorded: Vec<(ServerInput<P>, Now)>,
     /// Every line of either side, for a finding.
     said: Vec<String>,
 }
 
 impl<P: Speaks> Rig<P> {
-    fn new(setup: &Setup, answer: fn(&[u8], bool) -> Option<Vec<u8>>) -> Self {
+    fn new(setup: &Setup) -> Self {
         let mut config = setup.session();
         P::session(&mut config, setup);
         let host = LineSplitter::new(line_rules::<P>(Dir::Host));
@@ -157,12 +131,15 @@ impl<P: Speaks> Rig<P> {
             observer: Observer::new(P::observer(setup), Sides::Both),
             hears_host: host,
             hears_agent: LineSplitter::new(line_rules::<P>(Dir::Agent)),
-            answer,
             asked: None,
             held: VecDeque::new(),
             heard: 0,
             exit: None,
-            mess: Mess::default(),
+            // A host that writes anything.
+            mess: Mess {
+                bad_host: true,
+                ..Mess::default()
+            },
             found: Vec::new(),
             recorded: Vec::new(),
             said: Vec::new(),
@@ -190,7 +167,7 @@ impl<P: Speaks> Rig<P> {
             Told::Control(4, _) => drop(self.jump(u64::MAX)),
             Told::Control(answer @ 5..=6, _) => {
                 let asked = self.asked.as_deref();
-                if let Some(line) = asked.and_then(|line| (self.answer)(line, answer == 5)) {
+                if let Some(line) = asked.and_then(|line| P::consent(line, answer == 5)) {
                     self.write(line);
                 }
             }
@@ -355,7 +332,10 @@ impl<P: Speaks> Rig<P> {
             }
             Some(ServerOutput::Ask { id, ask }) => {
                 let now = self.agent.now;
-                if let Err(misuse) = self.server.settle(id, P::answer(&ask), now) {
+                let outcome = P::answer(&ask, u8::try_from(id % 256).unwrap_or_default());
+                let input = ServerInput::Settle(id, outcome.clone());
+                self.recorded.push((input, now));
+                if let Err(misuse) = self.server.settle(id, outcome, now) {
                     self.found.push(("L8", format!("an ask: {misuse}")));
                 }
             }
@@ -398,7 +378,7 @@ impl<P: Speaks> Rig<P> {
     fn agent_writes(&mut self, bytes: &[u8]) {
         self.said.push(format!("< {}", shown(bytes)));
         for line in bytes.split(|&byte| byte == b'\n') {
-            if (self.answer)(line, true).is_some() {
+            if P::consent(line, true).is_some() {
                 self.asked = Some(line.to_vec());
             }
         }
@@ -465,19 +445,22 @@ impl<P: Speaks> Rig<P> {
         let down = line_rules::<P>(Dir::Host);
         let make = || ServerMachine::<P>::new(P::server(setup), down);
         law_l1(make, &self.recorded, size)?;
-        laws::all(make, &self.recorded)
+        laws::all(make, &self.recorded)?;
+        law_l8(make, &self.recorded, laws::asked_again)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use turnwire::protocol::openmax::Openmax;
+
     use super::*;
 
     const TURN: &[u8] = b"{\"cmd\":\"user\",\"text\":\"a\"}\n\x02\x02\x05\x00\x02\x16\x02\x00";
 
     fn played(tampered: &[u8]) -> (Vec<String>, Result<(), Broken>) {
         let setup = Setup::default();
-        let mut rig = Rig::<Openmax>::new(&setup, openmax_answer);
+        let mut rig = Rig::<Openmax>::new(&setup);
         for part in story(TURN) {
             rig.tell(part);
         }

@@ -4,52 +4,68 @@ use turnwire::{
     frame::{LineRules, OverLong, SseLimits, Tail},
     model::{Api, ReplyLimits},
     protocol::{observer::Dir, openmax::Openmax},
-    session::Session,
+    session::{Session, SessionConfig},
     vocab::*,
 };
 
 use super::{
-    AgentMachine, Broken, ClientMachine, LineMachine, Machine, ObserverMachine, ReplyInput,
-    ReplyMachine, ServerInput, ServerMachine, SseMachine, law_l1, law_l2, law_l3, law_l4, law_l5,
-    law_l6, law_l7, law_l8, law_l9, law_l10_line,
+    AgentMachine, Broken, ClientInput, ClientMachine, LineMachine, Machine, ObserverMachine,
+    ReplyInput, ReplyMachine, ServerInput, ServerMachine, SseMachine, law_l1, law_l2, law_l3,
+    law_l4, law_l5, law_l6, law_l7, law_l8, law_l9, law_l10_line,
 };
 use crate::{
     bytes::Source,
-    scenario::Scenario,
-    world::{Chunk, Given, Report, START, Speaks, line_rules, run_with},
+    reference::Judged,
+    scenario::{Scenario, Setup},
+    world::{
+        Chunk, Given, Recorded, START, Speaks, line_rules, record_agent, run_over, session_world,
+    },
 };
 
 /// Outputs that one input gives at most: a few for each thing that is open, and the limits of the world are small.
 const MOST_OUTPUTS: usize = 2_000;
 
-/// Plays the scenario of these bytes, and holds every machine in it to the laws, each on what it was told there.
+/// Plays the scenario of these bytes over a wire of this protocol, and holds every machine in it to the laws, each on
+/// what it was told there: session, Server, Client, observer, the splitter of lines, and each line that was written.
 ///
 /// # Errors
 /// The first law that is broken.
-pub fn check(data: &[u8]) -> Result<(), Broken> {
-    let scenario = Scenario::decode(data);
-    let report = run_with(&scenario);
-    let size = 1 + data.len() % 13;
-    check_agent(&report)?;
-    if !scenario.setup.is_agent_alone() {
-        check_ends::<Openmax>(&report, size)?;
-    }
-    Ok(())
+pub fn check<P: Speaks>(data: &[u8]) -> Result<(), Broken> {
+    let mut scenario = Scenario::decode(data);
+    scenario.setup.world = 0;
+    let setup = &scenario.setup;
+    let recorded = run_over::<P>(&scenario).1;
+    let mut config = setup.session();
+    P::session(&mut config, setup);
+    check_agent(&config, &P::info(), &recorded.agent)?;
+    check_ends::<P>(setup, &recorded, 1 + data.len() % 13)
 }
 
-fn check_agent(report: &Report) -> Result<(), Broken> {
-    let setup = &report.scenario.setup;
-    let mut config = setup.session();
-    if !setup.is_agent_alone() {
-        Openmax::session(&mut config, setup);
-    }
-    let snapshots = config.policy.snapshots;
+/// Plays the scenario of these bytes with a session alone, and holds it to the laws.
+///
+/// # Errors
+/// The first law that is broken.
+pub fn check_session(data: &[u8]) -> Result<(), Broken> {
+    let mut scenario = Scenario::decode(data);
+    scenario.setup.world = 1;
+    let config = scenario.setup.session();
+    let judged = Judged::Session(config.policy.gates);
+    let world = session_world(config.clone(), Openmax::info());
+    let (_, story) = record_agent(&scenario, world, judged);
+    check_agent(&config, &Openmax::info(), &story)
+}
+
+fn check_agent(
+    config: &SessionConfig,
+    info: &SessionInfo,
+    story: &[(Given, Now)],
+) -> Result<(), Broken> {
     let make = || {
-        let info = Box::new(Openmax::info());
-        AgentMachine(Session::new(config.clone(), info, START))
+        let session = Session::new(config.clone(), Box::new(info.clone()), START);
+        AgentMachine(session)
     };
-    let story = &report.recorded.agent;
     all(make, story)?;
+    let snapshots = config.policy.snapshots;
     law_l8(make, story, |given| settled_again(given, snapshots))
 }
 
@@ -67,27 +83,27 @@ pub(crate) fn all<M: Machine>(
     law_l9(&make, story, |_| None, 0)
 }
 
-fn check_ends<P: Speaks>(report: &Report, size: usize) -> Result<(), Broken> {
-    let setup = &report.scenario.setup;
+fn check_ends<P: Speaks>(setup: &Setup, recorded: &Recorded<P>, size: usize) -> Result<(), Broken> {
     let (down, up) = (line_rules::<P>(Dir::Host), line_rules::<P>(Dir::Agent));
-    let recorded = &report.recorded;
     let server = || ServerMachine::<P>::new(P::server(setup), down);
     let client = || ClientMachine::<P>::new(P::client(setup), up);
     let observer = || ObserverMachine::<P>::new(P::observer(setup), down, up);
-    if recorded.is_whole {
-        law_l1(server, &recorded.server, size)?;
-        all(server, &recorded.server)?;
-        law_l1(client, &recorded.client, size)?;
-        all(client, &recorded.client)?;
-    }
+    law_l1(server, &recorded.server, size)?;
+    all(server, &recorded.server)?;
+    law_l8(server, &recorded.server, asked_again)?;
+    law_l1(client, &recorded.client, size)?;
+    all(client, &recorded.client)?;
+    law_l8(client, &recorded.client, wished_again)?;
     law_l1(observer, &recorded.observer, size)?;
     all(observer, &recorded.observer)?;
 
-    let bytes = |input: &(ServerInput, Now)| match &input.0 {
+    let bytes = |input: &(ServerInput<P>, Now)| match &input.0 {
         ServerInput::Bytes(bytes) => Some((bytes.clone(), input.1)),
-        ServerInput::End | ServerInput::Signal(_) | ServerInput::Said(_) | ServerInput::Woken => {
-            None
-        }
+        ServerInput::End
+        | ServerInput::Signal(_)
+        | ServerInput::Said(_)
+        | ServerInput::Settle(..)
+        | ServerInput::Woken => None,
     };
     let mut lines: Vec<(Vec<u8>, Now)> = recorded.server.iter().filter_map(bytes).collect();
     lines.push((Vec::new(), START));
@@ -120,6 +136,16 @@ fn settled_again(given: &Given, snapshots: bool) -> Option<(Given, Misuse)> {
         ),
     };
     settles.then(|| (given.clone(), Misuse::AlreadySettled))
+}
+
+/// What settles an ask of a Server, once more.
+pub(crate) fn asked_again<P: Speaks>(input: &ServerInput<P>) -> Option<(ServerInput<P>, Misuse)> {
+    matches!(input, ServerInput::Settle(..)).then(|| (input.clone(), Misuse::AlreadySettled))
+}
+
+/// What settles an ask of a Client, once more.
+pub(crate) fn wished_again<P: Speaks>(input: &ClientInput<P>) -> Option<(ClientInput<P>, Misuse)> {
+    matches!(input, ClientInput::Settle(..)).then(|| (input.clone(), Misuse::AlreadySettled))
 }
 
 /// Pieces of what providers stream, whole and broken.

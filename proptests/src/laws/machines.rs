@@ -216,8 +216,8 @@ impl<A: Agent> Machine for AgentMachine<A> {
 }
 
 /// What a [`ServerMachine`] is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ServerInput {
+#[derive(Clone, Debug, PartialEq)]
+pub enum ServerInput<P: Protocol> {
     /// Bytes of the host.
     Bytes(Vec<u8>),
     /// The end of the host's input.
@@ -226,11 +226,13 @@ pub enum ServerInput {
     Signal(Signal),
     /// An event, or a delta, of the agent.
     Said(Box<Said>),
+    /// The answer to an ask, by its id.
+    Settle(u64, P::Outcome),
     /// A deadline came.
     Woken,
 }
 
-impl Cut for ServerInput {
+impl<P: Protocol> Cut for ServerInput<P> {
     fn cut(&self, size: usize) -> Option<Vec<Self>> {
         match self {
             ServerInput::Bytes(bytes) => {
@@ -239,6 +241,7 @@ impl Cut for ServerInput {
             ServerInput::End
             | ServerInput::Signal(_)
             | ServerInput::Said(_)
+            | ServerInput::Settle(..)
             | ServerInput::Woken => None,
         }
     }
@@ -273,16 +276,16 @@ impl<P: Protocol> ServerMachine<P> {
 }
 
 impl<P: Protocol> Machine for ServerMachine<P> {
-    type Input = ServerInput;
+    type Input = ServerInput<P>;
     type Output = ServerSaid<P>;
     const WAITS: bool = true;
     const BACK: Back = Back::StandsStill;
 
-    fn looks_at_time(input: &ServerInput) -> bool {
+    fn looks_at_time(input: &ServerInput<P>) -> bool {
         !matches!(input, ServerInput::Bytes(bytes) if !bytes.contains(&b'\n'))
     }
 
-    fn handle(&mut self, input: &ServerInput, now: Now) -> Result<(), Misuse> {
+    fn handle(&mut self, input: &ServerInput<P>, now: Now) -> Result<(), Misuse> {
         match input {
             ServerInput::Bytes(bytes) => {
                 let mut chunk = bytes.as_slice();
@@ -305,6 +308,9 @@ impl<P: Protocol> Machine for ServerMachine<P> {
                 Output::Delta(delta) => self.server.handle_delta(&DeltaRef { at: now, ..delta }),
                 Output::Effect { .. } => {}
             },
+            ServerInput::Settle(id, outcome) => {
+                return self.server.settle(*id, outcome.clone(), now);
+            }
             ServerInput::Woken => self.server.handle_woken(now),
         }
         Ok(())
@@ -348,25 +354,30 @@ impl<P: Protocol> Machine for ServerMachine<P> {
 }
 
 /// What a [`ClientMachine`] is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ClientInput {
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClientInput<P: Protocol> {
     /// Bytes of the agent.
     Bytes(Vec<u8>),
     /// The end of the agent's output.
     End,
     /// A command of the host.
     Call(Call),
+    /// The answer to an ask, by its id.
+    Settle(u64, P::Outcome),
     /// A deadline came.
     Woken,
 }
 
-impl Cut for ClientInput {
+impl<P: Protocol> Cut for ClientInput<P> {
     fn cut(&self, size: usize) -> Option<Vec<Self>> {
         match self {
             ClientInput::Bytes(bytes) => {
                 Some(bytes.cut(size)?.into_iter().map(Self::Bytes).collect())
             }
-            ClientInput::End | ClientInput::Call(_) | ClientInput::Woken => None,
+            ClientInput::End
+            | ClientInput::Call(_)
+            | ClientInput::Settle(..)
+            | ClientInput::Woken => None,
         }
     }
 }
@@ -427,16 +438,16 @@ impl<P: Protocol> ClientMachine<P> {
 }
 
 impl<P: Protocol> Machine for ClientMachine<P> {
-    type Input = ClientInput;
+    type Input = ClientInput<P>;
     type Output = ClientSaid<P>;
     const WAITS: bool = true;
     const BACK: Back = Back::StandsStill;
 
-    fn looks_at_time(input: &ClientInput) -> bool {
+    fn looks_at_time(input: &ClientInput<P>) -> bool {
         !matches!(input, ClientInput::Bytes(bytes) if !bytes.contains(&b'\n'))
     }
 
-    fn handle(&mut self, input: &ClientInput, now: Now) -> Result<(), Misuse> {
+    fn handle(&mut self, input: &ClientInput<P>, now: Now) -> Result<(), Misuse> {
         match input {
             ClientInput::Bytes(bytes) => {
                 let mut chunk = bytes.as_slice();
@@ -451,6 +462,9 @@ impl<P: Protocol> Machine for ClientMachine<P> {
                 self.client.handle_end(now);
             }
             ClientInput::Call(call) => self.client.handle_command(call.clone(), now),
+            ClientInput::Settle(id, outcome) => {
+                return self.client.settle(*id, outcome.clone(), now);
+            }
             ClientInput::Woken => self.client.handle_woken(now),
         }
         Ok(())

@@ -70,24 +70,36 @@ pub struct Ends<P: Speaks, A: Agent> {
     heard: usize,
     tamper: Box<dyn Tamper>,
     moves: u32,
-    pub(super) recorded: Recorded,
+    pub(super) recorded: Recorded<P>,
+    /// Asks of Server and Client that were settled.
+    settled: u8,
 }
 
 /// What each machine was told, and when: to tell it again in another way.
-#[derive(Clone, Debug, Default)]
-pub struct Recorded {
+#[derive(Clone, Debug)]
+pub struct Recorded<P: Speaks> {
     /// The agent.
     pub agent: Vec<(Given, Now)>,
     /// Its Server.
-    pub server: Vec<(ServerInput, Now)>,
+    pub server: Vec<(ServerInput<P>, Now)>,
     /// The host's Client.
-    pub client: Vec<(ClientInput, Now)>,
+    pub client: Vec<(ClientInput<P>, Now)>,
     /// The observer between them.
     pub observer: Vec<(ObserverInput, Now)>,
     /// Every line that a Server or a Client wrote.
     pub lines: Vec<(Dir, Vec<u8>)>,
-    /// Server and Client asked their embedder nothing, so that what they were told is all there is.
-    pub is_whole: bool,
+}
+
+impl<P: Speaks> Default for Recorded<P> {
+    fn default() -> Self {
+        Recorded {
+            agent: Vec::new(),
+            server: Vec::new(),
+            client: Vec::new(),
+            observer: Vec::new(),
+            lines: Vec::new(),
+        }
+    }
 }
 
 impl<P: Speaks, A: Agent> Ends<P, A> {
@@ -115,10 +127,8 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
             heard: 0,
             tamper,
             moves: 0,
-            recorded: Recorded {
-                is_whole: true,
-                ..Recorded::default()
-            },
+            recorded: Recorded::default(),
+            settled: 0,
             agent,
         };
         ends.pump();
@@ -352,8 +362,9 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
             Wish::CloseInput => self.host_closes(),
             Wish::Signal(signal) => self.signal(signal),
             Wish::Ask(id, ask) => {
-                self.recorded.is_whole = false;
-                let outcome = P::answer(&ask);
+                let outcome = self.outcome(&ask);
+                let input = ClientInput::Settle(id, outcome.clone());
+                self.recorded.client.push((input, self.now));
                 if let Err(misuse) = self.host.client.settle(id, outcome, self.now) {
                     self.find(By::Client, format!("L8: an ask of the Client: {misuse}"));
                 }
@@ -461,8 +472,9 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
         match output {
             ServerOutput::Call(call) => self.held.push_back(call),
             ServerOutput::Ask { id, ask } => {
-                self.recorded.is_whole = false;
-                let outcome = P::answer(&ask);
+                let outcome = self.outcome(&ask);
+                let input = ServerInput::Settle(id, outcome.clone());
+                self.recorded.server.push((input, self.now));
                 if let Err(misuse) = self.server.settle(id, outcome, self.now) {
                     self.find(By::Drive, format!("L8: an ask of the Server: {misuse}"));
                 }
@@ -475,6 +487,12 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
                 self.down.break_off();
             }
         }
+    }
+
+    /// What the embedder makes of an ask: each time something else.
+    fn outcome(&mut self, ask: &P::Ask) -> P::Outcome {
+        self.settled = self.settled.wrapping_add(1);
+        P::answer(ask, self.settled)
     }
 
     /// A command of the Server reaches the agent: in order, but for what passes a full queue.

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::Recorded;
 use crate::{reference::Broken, scenario::Scenario};
 
 /// Who found it.
@@ -75,8 +74,6 @@ pub struct Report {
     pub said: Vec<(Option<usize>, String)>,
     /// Steps, and where the agent and its host stood at the end.
     pub end: String,
-    /// What each machine was told.
-    pub recorded: Recorded,
 }
 
 impl Report {

@@ -30,8 +30,12 @@ pub use self::ends::{Ends, Recorded};
 pub use self::found::{By, Found, Report};
 pub use self::given::{Chunk, Given, Said};
 pub use self::host::HostEnd;
+pub(crate) use self::host::Wish;
 pub use self::pipe::Pipe;
-pub use self::play::{START, play_agent, play_ends, run, run_text, run_with, session_world};
+pub use self::play::{
+    START, play_agent, play_ends, record_agent, record_ends, run, run_over, run_text, run_with,
+    session_world,
+};
 pub use self::speaks::{Mess, Speaks, Tamper, Untouched, line_rules};
 pub use self::watch::{pairing, shape};
 

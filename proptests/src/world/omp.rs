@@ -1,12 +1,14 @@
 //! omp in the world.
 
+use serde_json::json;
 use turnwire::{
     json::Members,
     protocol::{
         observer::{Dir, Finding},
         omp::{
-            ClientConfig, ObserverConfig, Omp, OmpOutcome, ServerConfig, preset,
-            wire::{AgentLine, HostLine, host_text},
+            ClientConfig, Generation, ObserverConfig, Omp, OmpAsk, OmpOutcome, ServerConfig,
+            preset,
+            wire::{AgentLine, Frame, HostLine, UiMethod, host_text},
         },
         openmax::Openmax,
     },
@@ -52,6 +54,12 @@ impl Speaks for Omp {
 
     fn observer(_: &Setup) -> ObserverConfig {
         ObserverConfig::default()
+    }
+
+    fn watched(pick: u8) -> ObserverConfig {
+        ObserverConfig {
+            generation: [Generation::G3, Generation::G2, Generation::G1][usize::from(pick % 3)],
+        }
     }
 
     fn bad_host_line(pick: u8) -> Vec<u8> {
@@ -126,8 +134,43 @@ impl Speaks for Omp {
         news != ToolNews::Network
     }
 
-    fn answer(_: &Self::Ask) -> Self::Outcome {
-        OmpOutcome::Default
+    /// A success with a payload that fits is the embedder's duty, and differs from ask to ask: where one without is
+    /// none, it is refused.
+    fn answer(ask: &Self::Ask, pick: u8) -> Self::Outcome {
+        match (pick % 2, ask) {
+            (0, OmpAsk::Handoff { .. } | OmpAsk::LiveStop) => OmpOutcome::Success(None),
+            (0, _) => OmpOutcome::Failure("not now".into()),
+            _ => OmpOutcome::Default,
+        }
+    }
+
+    fn consent(line: &[u8], yes: bool) -> Option<Vec<u8>> {
+        let mut members = Members::new();
+        let line = AgentLine::decode(line, &mut members).ok()?;
+        let answer = match &line {
+            AgentLine::Ui(request) => {
+                let (name, value) = match request.method {
+                    UiMethod::Select(_) => ("value", json!(if yes { "Approve" } else { "Deny" })),
+                    UiMethod::Confirm(_) => ("confirmed", json!(yes)),
+                    UiMethod::Input(_) | UiMethod::Editor(_) if yes => ("value", json!("x")),
+                    UiMethod::Input(_) | UiMethod::Editor(_) => ("cancelled", json!(true)),
+                    _ => return None,
+                };
+                json!({"type": "extension_ui_response", "id": request.id.0, name: value})
+            }
+            AgentLine::Frame(Frame::HostToolCall(call)) => {
+                let content = json!({"content": [{"type": "text", "text": "x"}]});
+                json!({"type": "host_tool_result", "id": call.id.0, "result": content, "isError": !yes})
+            }
+            AgentLine::Frame(Frame::HostUriRequest(request)) if yes => {
+                json!({"type": "host_uri_result", "id": request.id.0, "content": "x"})
+            }
+            AgentLine::Frame(Frame::HostUriRequest(request)) => {
+                json!({"type": "host_uri_result", "id": request.id.0, "isError": true, "error": "no"})
+            }
+            _ => return None,
+        };
+        Some(format!("{answer}\n").into_bytes())
     }
 
     fn excuses(finding: &Finding, mess: &Mess) -> bool {

@@ -5,8 +5,8 @@ use turnwire::{
     protocol::{
         observer::{Dir, Finding},
         openmax::{
-            ClientConfig, ObserverConfig, Openmax, ServerConfig, preset,
-            wire::{AgentLine, HostLine},
+            ClientConfig, ObserverConfig, Openmax, ServerConfig, Wire, preset,
+            wire::{AgentLine, Approve, EventLine, HostLine},
         },
     },
     session::SessionConfig,
@@ -52,6 +52,12 @@ impl Speaks for Openmax {
 
     fn observer(_: &Setup) -> ObserverConfig {
         ObserverConfig::default()
+    }
+
+    fn watched(pick: u8) -> ObserverConfig {
+        ObserverConfig {
+            wire: [Wire::V6, Wire::V5][usize::from(pick % 2)],
+        }
     }
 
     fn bad_host_line(pick: u8) -> Vec<u8> {
@@ -137,8 +143,27 @@ impl Speaks for Openmax {
         news != ToolNews::Network
     }
 
-    fn answer(ask: &Self::Ask) -> Self::Outcome {
+    fn answer(ask: &Self::Ask, _: u8) -> Self::Outcome {
         *ask
+    }
+
+    fn consent(line: &[u8], yes: bool) -> Option<Vec<u8>> {
+        let mut members = Members::new();
+        let Ok(AgentLine::Event {
+            event: EventLine::ApprovalRequest(request),
+            ..
+        }) = AgentLine::decode(line, &mut members)
+        else {
+            return None;
+        };
+        let mut out = Vec::new();
+        HostLine::Approve(Approve {
+            approval_id: request.approval_id,
+            approved: yes,
+        })
+        .encode(&mut out);
+        out.push(b'\n');
+        Some(out)
     }
 
     fn excuses(finding: &Finding, mess: &Mess) -> bool {

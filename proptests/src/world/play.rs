@@ -8,7 +8,7 @@ use turnwire::{
     vocab::{laws::Scope, *},
 };
 
-use super::{By, Ends, Found, Recorded, Report, Speaks, Tamper, Untouched, World, view};
+use super::{By, Ends, Found, Given, Recorded, Report, Speaks, Tamper, Untouched, World, view};
 use crate::{
     reference::{Judged, Reference},
     scenario::{Scenario, Step},
@@ -42,19 +42,25 @@ pub fn run_text(text: &str) -> Result<Report, Unreadable> {
     Ok(run_with(&Scenario::parse(text)?))
 }
 
-/// Plays a scenario with our own session, behind our own Server and Client or alone.
+/// Plays a scenario with our own session, behind our own Server and Client of openmax or alone, as it says.
 pub fn run_with(scenario: &Scenario) -> Report {
     if scenario.setup.is_agent_alone() {
         let config = scenario.setup.session();
         let judged = Judged::Session(config.policy.gates);
         play_agent(scenario, session_world(config, Openmax::info()), judged)
     } else {
-        let mut config = scenario.setup.session();
-        Openmax::session(&mut config, &scenario.setup);
-        let judged = Judged::Session(config.policy.gates);
-        let world = session_world(config, Openmax::info());
-        play_ends::<Openmax, _>(scenario, world, judged, Box::new(Untouched))
+        run_over::<Openmax>(scenario).0
     }
+}
+
+/// Plays a scenario with our own session behind our own Server and Client of this protocol, and keeps what each
+/// machine was told.
+pub fn run_over<P: Speaks>(scenario: &Scenario) -> (Report, Recorded<P>) {
+    let mut config = scenario.setup.session();
+    P::session(&mut config, &scenario.setup);
+    let judged = Judged::Session(config.policy.gates);
+    let world = session_world(config, P::info());
+    record_ends::<P, _>(scenario, world, judged, Box::new(Untouched))
 }
 
 /// Our session in its world.
@@ -70,7 +76,16 @@ pub fn session_world(config: SessionConfig, info: SessionInfo) -> World<Session>
 }
 
 /// Plays a scenario with an agent alone; what lies between two ends is left out.
-pub fn play_agent<A: Agent>(scenario: &Scenario, mut world: World<A>, judged: Judged) -> Report {
+pub fn play_agent<A: Agent>(scenario: &Scenario, world: World<A>, judged: Judged) -> Report {
+    record_agent(scenario, world, judged).0
+}
+
+/// As [`play_agent`], with what the agent was told.
+pub fn record_agent<A: Agent>(
+    scenario: &Scenario,
+    mut world: World<A>,
+    judged: Judged,
+) -> (Report, Vec<(Given, Now)>) {
     let mut said = Vec::new();
     let mut seen = 0;
     let mut hear = |world: &World<A>, step| {
@@ -103,16 +118,13 @@ pub fn play_agent<A: Agent>(scenario: &Scenario, mut world: World<A>, judged: Ju
     }
     let mut found = Vec::new();
     of_agent(&world, judged, &mut found);
-    Report {
+    let report = Report {
         scenario: scenario.clone(),
         found,
         said,
         end: format!("closed {}, {} outputs", world.closed(), world.said.len()),
-        recorded: Recorded {
-            agent: world.given,
-            ..Recorded::default()
-        },
-    }
+    };
+    (report, world.given)
 }
 
 /// Plays a scenario with an agent behind a protocol's Server, and a host behind its Client.
@@ -122,6 +134,16 @@ pub fn play_ends<P: Speaks, A: Agent>(
     judged: Judged,
     tamper: Box<dyn Tamper>,
 ) -> Report {
+    record_ends::<P, A>(scenario, agent, judged, tamper).0
+}
+
+/// As [`play_ends`], with what each machine was told.
+pub fn record_ends<P: Speaks, A: Agent>(
+    scenario: &Scenario,
+    agent: World<A>,
+    judged: Judged,
+    tamper: Box<dyn Tamper>,
+) -> (Report, Recorded<P>) {
     let mut ends = Ends::<P, A>::new(&scenario.setup, agent, tamper);
     let mut said = Vec::new();
     let mut hear = |ends: &mut Ends<P, A>, step| {
@@ -150,13 +172,13 @@ pub fn play_ends<P: Speaks, A: Agent>(
     let found = everything(&mut ends, judged);
     let mut recorded = std::mem::take(&mut ends.recorded);
     recorded.agent = ends.agent.given;
-    Report {
+    let report = Report {
         scenario: scenario.clone(),
         found,
         said,
         end,
-        recorded,
-    }
+    };
+    (report, recorded)
 }
 
 /// Lets everything come to its end, and then the host leaves.
@@ -217,7 +239,7 @@ fn come_to_rest<P: Speaks, A: Agent>(ends: &mut Ends<P, A>, ending: Ending) {
                 let jobs: Vec<JobId> = ends.agent.jobs.keys().copied().collect();
                 for job in jobs {
                     let update = JobUpdate::Ended(JobState::Exited(0));
-                    let ended = super::Given::Else(Input::Job { job, update });
+                    let ended = Given::Else(Input::Job { job, update });
                     ends.driver(|world| world.give(ended));
                 }
             }

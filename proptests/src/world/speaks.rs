@@ -29,6 +29,9 @@ pub trait Speaks: Observed {
     /// The observer's.
     fn observer(setup: &Setup) -> <Self::Watch as Watch>::Config;
 
+    /// The observer's, for whichever age of the contract this picks; 0 is the newest.
+    fn watched(pick: u8) -> <Self::Watch as Watch>::Config;
+
     /// A line, with its newline, that an agent must refuse and that changes nothing else. Any pick gives one.
     fn bad_host_line(pick: u8) -> Vec<u8>;
 
@@ -47,8 +50,12 @@ pub trait Speaks: Observed {
     /// A line of this side, decoded and encoded again; `None`: it is no line of the contract (L10).
     fn again(dir: Dir, line: &[u8]) -> Option<Vec<u8>>;
 
-    /// Answers what a Server or a Client asks of its embedder.
-    fn answer(ask: &Self::Ask) -> Self::Outcome;
+    /// Answers what a Server or a Client asks of its embedder. Any pick gives an answer that an embedder may give; it
+    /// settles the ask, whatever it says.
+    fn answer(ask: &Self::Ask, pick: u8) -> Self::Outcome;
+
+    /// What a host answers to this line of an agent, with its newline: yes or no. `None`: the line asks nothing.
+    fn consent(line: &[u8], yes: bool) -> Option<Vec<u8>>;
 
     /// Whether what became of the world excuses a finding of the observer.
     fn excuses(finding: &Finding, mess: &Mess) -> bool;

@@ -90,6 +90,7 @@ fn json() -> impl Strategy<Value = String> {
             .prop_map(|number| format!("{number:?}")),
         Just("123456789012345678901234567890".to_owned()),
         Just("-9223372036854775809".to_owned()),
+        Just("-0".to_owned()),
         Just("true".to_owned()),
         Just("null".to_owned()),
         name(),
@@ -333,6 +334,8 @@ fn same<T: for<'de> Deserialize<'de> + PartialEq + fmt::Debug>(
         (Err(_), Err(_)) => {}
         // serde_json reads a struct from an array, too.
         (Err(_), Ok(_)) if raw.as_str().contains('[') => {}
+        // It has no integer -0; we take it for 0 where an integer is wanted.
+        (Ok(_), Err(_)) if raw.as_str().contains("-0") => {}
         _ => prop_assert!(false, "{}: ours {ours:?}, theirs {theirs:?}", raw),
     }
     Ok(())

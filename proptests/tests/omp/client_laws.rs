@@ -277,7 +277,7 @@ fn machine() -> ClientMachine<Omp> {
     ClientMachine::new(ClientConfig::default(), Omp::agent_line_rules())
 }
 
-fn holds(story: &[(ClientInput, Now)], every: usize) -> Result<(), String> {
+fn holds(story: &[(ClientInput<Omp>, Now)], every: usize) -> Result<(), String> {
     let laws = [
         law_l1(machine, story, 7),
         law_l2(machine, story, every.max(1)),

@@ -20,7 +20,7 @@ use turnwire_proptests::laws::{
 };
 use turnwire_proptests::reference::Judged;
 use turnwire_proptests::scenario::Scenario;
-use turnwire_proptests::world::{START, play_agent, session_world};
+use turnwire_proptests::world::{START, record_agent, session_world};
 
 fn info() -> SessionInfo {
     SessionInfo {
@@ -33,12 +33,12 @@ fn info() -> SessionInfo {
 }
 
 /// What a session says in the story of these bytes, as inputs of a Server.
-fn story(data: &[u8]) -> Vec<(ServerInput, Now)> {
+fn story(data: &[u8]) -> Vec<(ServerInput<Omp>, Now)> {
     let scenario = Scenario::decode(data);
     let mut config = scenario.setup.session();
     preset(&mut config);
     let judged = Judged::Session(config.policy.gates);
-    let report = play_agent(&scenario, session_world(config.clone(), info()), judged);
+    let (_, told) = record_agent(&scenario, session_world(config.clone(), info()), judged);
     let mut machine = AgentMachine(Session::new(config, Box::new(info()), START));
     let mut story = Vec::new();
     let mut hear = |machine: &mut AgentMachine<Session>, now| {
@@ -49,7 +49,7 @@ fn story(data: &[u8]) -> Vec<(ServerInput, Now)> {
         }
     };
     hear(&mut machine, START);
-    for (given, now) in &report.recorded.agent {
+    for (given, now) in &told {
         machine.handle(given, *now).unwrap();
         hear(&mut machine, *now);
     }
@@ -61,7 +61,7 @@ fn make() -> ServerMachine<Omp> {
 }
 
 /// What the observer holds against what a Server makes of a story.
-fn errors(story: &[(ServerInput, Now)]) -> Vec<String> {
+fn errors(story: &[(ServerInput<Omp>, Now)]) -> Vec<String> {
     let mut machine = make();
     let mut bytes = Vec::new();
     let mut drain = |machine: &mut ServerMachine<Omp>| {

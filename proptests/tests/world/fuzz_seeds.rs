@@ -26,7 +26,7 @@ fn every_target_has_a_binary_and_seeds_and_nothing_else_has() {
 fn every_seed_finds_nothing() {
     let (mut seeds, mut bytes) = (0, 0);
     let mut found = Vec::new();
-    for (name, target) in TARGETS {
+    for &(name, target) in TARGETS {
         let mut files: Vec<PathBuf> = fs::read_dir(format!("{SEEDS}/{name}"))
             .unwrap()
             .map(|entry| entry.unwrap().path())

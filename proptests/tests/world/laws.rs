@@ -6,12 +6,13 @@
 )]
 
 use proptest::{collection::vec, prelude::*};
+use turnwire::protocol::{omp::Omp, openmax::Openmax};
 use turnwire::vocab::{Due, Misuse, Now};
 use turnwire_proptests::{
     config,
     laws::{
-        Back, Machine, check, check_decoders, law_l1, law_l2, law_l3, law_l4, law_l5, law_l6,
-        law_l7, law_l8, law_l9, law_l10, law_l10_line,
+        Back, Machine, check, check_decoders, check_session, law_l1, law_l2, law_l3, law_l4,
+        law_l5, law_l6, law_l7, law_l8, law_l9, law_l10, law_l10_line,
     },
     scenario::bytes,
 };
@@ -20,8 +21,18 @@ proptest! {
     #![proptest_config(config(60))]
 
     #[test]
-    fn l1_to_l10_of_session_server_client_and_observer(data in bytes(40)) {
-        prop_assert_eq!(check(&data), Ok(()));
+    fn l1_to_l9_of_a_session_alone(data in bytes(40)) {
+        prop_assert_eq!(check_session(&data), Ok(()));
+    }
+
+    #[test]
+    fn l1_to_l10_of_session_server_client_and_observer_of_openmax(data in bytes(40)) {
+        prop_assert_eq!(check::<Openmax>(&data), Ok(()));
+    }
+
+    #[test]
+    fn l1_to_l10_of_session_server_client_and_observer_of_omp(data in bytes(40)) {
+        prop_assert_eq!(check::<Omp>(&data), Ok(()));
     }
 }
 

@@ -6,17 +6,12 @@ use proptest::prelude::*;
 use turnwire::protocol::omp::Omp;
 use turnwire_proptests::{
     config,
-    reference::Judged,
     scenario::{Scenario, bytes},
-    world::{Report, Speaks, Untouched, play_ends, session_world},
+    world::{Report, run_over},
 };
 
 fn play(scenario: &Scenario) -> Report {
-    let mut config = scenario.setup.session();
-    Omp::session(&mut config, &scenario.setup);
-    let judged = Judged::Session(config.policy.gates);
-    let world = session_world(config, Omp::info());
-    play_ends::<Omp, _>(scenario, world, judged, Box::new(Untouched))
+    run_over::<Omp>(scenario).0
 }
 
 #[test]

@@ -20,7 +20,9 @@ use turnwire::protocol::omp::{ClientConfig, Omp, OmpAsk, OmpExtra};
 use turnwire::protocol::{Client, ClientOutput, Finding, Protocol};
 use turnwire::vocab::laws::{Checker, Scope};
 use turnwire::vocab::*;
-use turnwire_proptests::laws::ClientInput;
+
+/// What a Client of omp is told.
+pub type ClientInput = turnwire_proptests::laws::ClientInput<Omp>;
 
 /// What came out, in order; bytes between outputs are joined.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,6 +119,9 @@ impl Rig {
                     self.client.handle_line(split, self.now);
                 }
                 self.client.handle_end(self.now);
+            }
+            ClientInput::Settle(id, outcome) => {
+                self.client.settle(*id, outcome.clone(), self.now).unwrap();
             }
             ClientInput::Woken => self.client.handle_woken(self.now),
         }

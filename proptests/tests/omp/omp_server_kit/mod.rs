@@ -27,8 +27,10 @@ use turnwire::protocol::observer::{Dir, Observer, Severity, Sides};
 use turnwire::protocol::omp::{ObserverConfig, Omp, OmpAsk, OmpOutcome, ServerConfig};
 use turnwire::protocol::{Protocol, Server, ServerOutput};
 use turnwire::vocab::*;
-use turnwire_proptests::laws::ServerInput;
 use turnwire_proptests::world::Said;
+
+/// What a Server of omp is told.
+pub type ServerInput = turnwire_proptests::laws::ServerInput<Omp>;
 
 pub const SEED: [u8; 32] = [7; 32];
 
@@ -162,6 +164,9 @@ impl Rig {
                 Output::Delta(delta) => self.server.handle_delta(&delta),
                 Output::Effect { .. } => {}
             },
+            ServerInput::Settle(id, outcome) => {
+                self.server.settle(*id, outcome.clone(), self.now).unwrap();
+            }
             ServerInput::Woken => self.server.handle_woken(self.now),
         }
         self.story.push((input, self.now));

@@ -1,4 +1,0 @@
-//! Every machine of a scenario keeps the laws L1 – L10, on what it was told there.
-#![cfg_attr(fuzzing, no_main)]
-
-turnwire_fuzz::target!(laws);
