@@ -144,6 +144,7 @@ impl Speaks for Omp {
         }
     }
 
+    #[allow(clippy::wildcard_enum_match_arm, reason = "few lines ask something")]
     fn consent(line: &[u8], yes: bool) -> Option<Vec<u8>> {
         let mut members = Members::new();
         let line = AgentLine::decode(line, &mut members).ok()?;
