@@ -1,4 +1,12 @@
 //! The observers, and what `check` and `spec` say by them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test may fail"
+)]
 
 mod check_reader;
 mod observer_kit;

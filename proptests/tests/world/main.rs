@@ -1,4 +1,12 @@
 //! Whole worlds: both ends of a protocol, a session, and whatever happens around them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test may fail"
+)]
 
 mod faults;
 mod fuzz_seeds;
