@@ -2,8 +2,8 @@
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type Call, MODEL } from "./provider.ts";
-import type { Stage } from "./scene.ts";
+import { type Call, MODEL } from "../common/provider.ts";
+import type { Stage } from "../common/scene.ts";
 
 /** What a scene needs of an agent. */
 export interface Needs {
@@ -108,7 +108,7 @@ export function recorded(agent: Agent): Agent {
 	return {
 		...agent,
 		command: (stage, host, needs) => [
-			...[process.execPath, join(here, "tee.ts"), stage.record()],
+			...[process.execPath, join(here, "../common/tee.ts"), stage.record()],
 			...agent.command(stage, host, needs),
 		],
 	};

@@ -6,9 +6,9 @@
 import assert from "node:assert/strict";
 import type { Agent } from "./agents.ts";
 import { type Client, type ClientOptions, type clients, deltas, type Frame, order, Recorder, start as startClient, textOf, Wire } from "./client.ts";
-import { pieces, prose } from "./prose.ts";
-import { call, MODEL, refuse, say, sayHeld, think } from "./provider.ts";
-import type { Scene, Stage } from "./scene.ts";
+import { pieces, prose } from "../common/prose.ts";
+import { call, MODEL, refuse, say, sayHeld, think } from "../common/provider.ts";
+import type { Scene, Stage } from "../common/scene.ts";
 
 const PROMPT = ["message_start user", "message_end user"];
 const ANSWER = ["message_start assistant", "message_update", "message_end assistant"];

@@ -3,7 +3,7 @@
 import { RpcClient, type RpcAgentProcess, type RpcClientOptions } from "@oh-my-pi/pi-coding-agent/modes/rpc/rpc-client";
 import { RpcClient as NextClient } from "omp-18.3.4/modes/rpc/rpc-client";
 import type { Agent, Needs } from "./agents.ts";
-import type { Stage } from "./scene.ts";
+import type { Stage } from "../common/scene.ts";
 
 /** A frame of the wire, read as it comes. */
 export type Frame = Record<string, any>;

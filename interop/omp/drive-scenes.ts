@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import type { Agent, Needs } from "./agents.ts";
-import { Drive, type Line } from "./drive.ts";
-import { pieces, prose } from "./prose.ts";
-import { call, refuse, say, sayHeld, think } from "./provider.ts";
-import type { Scene, Stage } from "./scene.ts";
+import { Drive, type Line } from "../common/drive.ts";
+import { pieces, prose } from "../common/prose.ts";
+import { call, refuse, say, sayHeld, think } from "../common/provider.ts";
+import type { Scene, Stage } from "../common/scene.ts";
 
 export function driveScenes(turnwire: string, agent: Agent): Scene[] {
 	const scene = (name: string, play: Scene["play"], limit?: number): Scene => ({ name, play, limit });

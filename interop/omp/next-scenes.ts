@@ -7,8 +7,8 @@
 import assert from "node:assert/strict";
 import type { Agent } from "./agents.ts";
 import { clients, type Frame, Recorder, start as startClient, textOf } from "./client.ts";
-import { refuse, say, sayHeld } from "./provider.ts";
-import type { Scene, Stage } from "./scene.ts";
+import { refuse, say, sayHeld } from "../common/provider.ts";
+import type { Scene, Stage } from "../common/scene.ts";
 
 const NextClient = clients["18.3.4"];
 

@@ -19,7 +19,7 @@ import { clientScenes } from "./client-scenes.ts";
 import { clients } from "./client.ts";
 import { driveScenes } from "./drive-scenes.ts";
 import { nextScenes } from "./next-scenes.ts";
-import { run, type Scene, type Stage } from "./scene.ts";
+import { run, type Scene, type Stage } from "../common/scene.ts";
 
 interface Group {
 	name: string;

@@ -1,8 +1,11 @@
 /**
- * A model provider on the loopback: OpenAI's chat completions, streamed, with a script in place of a model.
- * Each request takes the next reply of the script, so a scene says beforehand what the model will do, and can
- * look afterwards at what it was asked. It lives in the process of the check and ends with it.
+ * A model provider on the loopback: OpenAI's chat completions and Anthropic's messages, streamed, with a script in
+ * place of a model. Each request takes the next reply of the script, so a scene says beforehand what the model will
+ * do, and can look afterwards at what it was asked. It lives in the process of the check and ends with it.
  */
+
+import { anthropic } from "./anthropic.ts";
+import { openai } from "./openai.ts";
 
 /** One message of a request, as far as scenes read it. */
 export interface Asked {
@@ -10,10 +13,15 @@ export interface Asked {
 	content: string;
 	/** The data URLs of its pictures. */
 	pictures: string[];
+	/** Whether this is the result of a tool that failed, where the dialect says that. */
+	failed?: boolean;
 }
 
 /** What the agent asked: the messages flattened to text, the names of the tools it offered. */
 export interface Request {
+	/** From 0. */
+	number: number;
+	model: string;
 	messages: Asked[];
 	tools: string[];
 	/** Resolves when the agent gave up on this request before it was over. */
@@ -21,9 +29,33 @@ export interface Request {
 }
 
 /** Writes one streamed answer. */
-interface Writer {
-	delta(delta: object): void;
-	finish(reason: "stop" | "tool_calls" | "length"): void;
+export interface Writer {
+	text(piece: string): void;
+	thinking(piece: string): void;
+	/** A call, with its arguments in pieces of JSON. */
+	call(id: string, name: string, pieces: string[]): void;
+	/** The end: for the calls if there were any. */
+	finish(): void;
+}
+
+/** What an answer says of itself. */
+export interface Answer {
+	/** The number of its request, from 0. */
+	number: number;
+	model: string;
+	/** Tokens. */
+	input: number;
+	output: number;
+}
+
+/** How requests and answers are written. */
+export interface Dialect {
+	serves(path: string): boolean;
+	read(body: unknown): Pick<Request, "messages" | "tools">;
+	refusal(status: number, message: string): object;
+	/** An answer that isn't streamed. */
+	whole(text: string, answer: Answer): object;
+	write(send: (text: string) => void, answer: Answer): Writer;
 }
 
 export type Reply =
@@ -35,8 +67,8 @@ export function say(...pieces: string[]): Reply {
 	return {
 		kind: "stream",
 		play: async out => {
-			for (const content of pieces) out.delta({ content });
-			out.finish("stop");
+			for (const content of pieces) out.text(content);
+			out.finish();
 		},
 	};
 }
@@ -46,10 +78,10 @@ export function sayHeld(before: string, gate: Promise<unknown>, after: string): 
 	return {
 		kind: "stream",
 		play: async (out, request) => {
-			out.delta({ content: before });
+			out.text(before);
 			await Promise.race([gate, request.gone]);
-			out.delta({ content: after });
-			out.finish("stop");
+			out.text(after);
+			out.finish();
 		},
 	};
 }
@@ -59,9 +91,9 @@ export function think(thought: string, ...pieces: string[]): Reply {
 	return {
 		kind: "stream",
 		play: async out => {
-			out.delta({ reasoning_content: thought });
-			for (const content of pieces) out.delta({ content });
-			out.finish("stop");
+			out.thinking(thought);
+			for (const content of pieces) out.text(content);
+			out.finish();
 		},
 	};
 }
@@ -71,21 +103,22 @@ export interface Call {
 	arguments: object;
 }
 
+/** A call that depends on the names of the tools that the agent offers. */
+export type Offered = (tools: string[]) => Call;
+
 /** The model says `text` and calls tools; the arguments come in two pieces, as they do on the wire. */
-export function call(text: string, ...calls: Call[]): Reply {
+export function call(text: string, ...calls: Array<Call | Offered>): Reply {
 	return {
 		kind: "stream",
-		play: async out => {
-			if (text) out.delta({ content: text });
-			for (const [index, { name, arguments: args }] of calls.entries()) {
+		play: async (out, request) => {
+			if (text) out.text(text);
+			for (const [index, wanted] of calls.entries()) {
+				const { name, arguments: args } = typeof wanted === "function" ? wanted(request.tools) : wanted;
 				const json = JSON.stringify(args);
-				const id = `call_${name}_${index}`;
 				const half = json.length >> 1;
-				out.delta({ tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }] });
-				for (const piece of [json.slice(0, half), json.slice(half)])
-					out.delta({ tool_calls: [{ index, function: { arguments: piece } }] });
+				out.call(`call_${request.number}_${index}`, name, [json.slice(0, half), json.slice(half)]);
 			}
-			out.finish("tool_calls");
+			out.finish();
 		},
 	};
 }
@@ -117,7 +150,12 @@ export class Provider {
 
 	/** The base URL, without a slash at its end. */
 	get url(): string {
-		return `http://127.0.0.1:${this.#server.port}/v1`;
+		return `${this.origin}/v1`;
+	}
+
+	/** The same for programs that append the version themselves. */
+	get origin(): string {
+		return `http://127.0.0.1:${this.#server.port}`;
 	}
 
 	/** Adds replies to the script. */
@@ -146,48 +184,57 @@ export class Provider {
 	}
 
 	async #answer(http: globalThis.Request): Promise<Response> {
+		const { pathname } = new URL(http.url);
+		if (http.method === "HEAD") return new Response();
 		if (http.method !== "POST") return Response.json({ object: "list", data: [{ id: MODEL, object: "model" }] });
+		if (pathname.endsWith("/count_tokens")) return Response.json({ input_tokens: USED.input });
+		const dialect = DIALECTS.find(({ serves }) => serves(pathname));
+		if (!dialect) return Response.json({ error: { message: `nobody is at ${pathname}` } }, { status: 404 });
 		const gone = Promise.withResolvers<void>();
 		http.signal.addEventListener("abort", () => gone.resolve());
-		const request: Request = { ...readRequest(await http.json()), gone: gone.promise };
+		const body = (await http.json()) as { model?: string; stream?: boolean };
+		// No session asks without a stream; agents do beside it, to see whether a model is there. It is.
+		if (!body.stream) return Response.json(dialect.whole("Yes.", { number: 0, model: body.model ?? MODEL, ...USED }));
+		const number = this.requests.length;
+		const model = body.model ?? MODEL;
+		const request: Request = { ...dialect.read(body), number, model, gone: gone.promise };
 		this.requests.push(request);
 		const reply = this.#script.shift();
 		for (const wake of this.#arrived.splice(0)) wake();
 		if (!reply) this.unexpected.push(request);
 		if (!reply || reply.kind === "refuse") {
 			const { status, message } = reply ?? { status: 400, message: "nothing is scripted for this request" };
-			return Response.json({ error: { message, type: "invalid_request_error" } }, { status });
+			return Response.json(dialect.refusal(status, message), { status });
 		}
-		return new Response(stream(reply, request), { headers: { "content-type": "text/event-stream" } });
+		const answer = { number, model, ...USED };
+		return new Response(stream(dialect, reply, request, answer), { headers: { "content-type": "text/event-stream" } });
 	}
 }
 
-function stream(reply: Extract<Reply, { kind: "stream" }>, request: Request): ReadableStream<Uint8Array> {
+const DIALECTS = [openai, anthropic];
+/** The tokens that every answer says it took. */
+const USED = { input: 11, output: 7 };
+
+function stream(
+	dialect: Dialect,
+	reply: Extract<Reply, { kind: "stream" }>,
+	request: Request,
+	answer: Answer,
+): ReadableStream<Uint8Array> {
 	const encoder = new TextEncoder();
-	const base = { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model: MODEL };
 	return new ReadableStream({
 		async start(controller) {
 			let open = true;
-			const event = (data: string) => {
+			const send = (text: string) => {
 				// A stream that the agent dropped takes no more; that is the scene's business, not an error.
 				if (!open) return;
 				try {
-					controller.enqueue(encoder.encode(`data: ${data}\n\n`));
+					controller.enqueue(encoder.encode(text));
 				} catch {
 					open = false;
 				}
 			};
-			const chunk = (choices: object[], more: object = {}) => event(JSON.stringify({ ...base, choices, ...more }));
-			chunk([{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }]);
-			await reply.play(
-				{
-					delta: delta => chunk([{ index: 0, delta, finish_reason: null }]),
-					finish: reason => chunk([{ index: 0, delta: {}, finish_reason: reason }]),
-				},
-				request,
-			);
-			chunk([], { usage: { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 } });
-			event("[DONE]");
+			await reply.play(dialect.write(send, answer), request);
 			try {
 				controller.close();
 			} catch {
@@ -195,27 +242,4 @@ function stream(reply: Extract<Reply, { kind: "stream" }>, request: Request): Re
 			}
 		},
 	});
-}
-
-function readRequest(body: unknown): Omit<Request, "gone"> {
-	const { messages = [], tools = [] } = body as {
-		messages?: Array<{ role: string; content?: unknown }>;
-		tools?: Array<{ function?: { name?: string } }>;
-	};
-	return {
-		messages: messages.map(({ role, content }) => ({ role, content: flat(content), pictures: pictures(content) })),
-		tools: tools.map(tool => tool.function?.name ?? ""),
-	};
-}
-
-/** Content is a string, or parts of which the texts count. */
-function flat(content: unknown): string {
-	if (typeof content === "string") return content;
-	if (!Array.isArray(content)) return "";
-	return content.map(part => (typeof part?.text === "string" ? part.text : "")).join("");
-}
-
-function pictures(content: unknown): string[] {
-	if (!Array.isArray(content)) return [];
-	return content.filter(part => part?.type === "image_url").map(part => String(part.image_url?.url));
 }

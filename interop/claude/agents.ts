@@ -1,0 +1,100 @@
+/** The agents that are checked: the real Claude Code, as the control, and Turnwire in its place. */
+
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Offered } from "../common/provider.ts";
+import type { Stage } from "../common/scene.ts";
+
+export interface Agent {
+	name: string;
+	/** What an SDK starts, in front of its own arguments. */
+	command: string[];
+	/** Puts down what the agent reads at its start. */
+	prepare(stage: Stage): void;
+}
+
+const here = import.meta.dir;
+
+function write(path: string, text: string): void {
+	mkdirSync(dirname(path), { recursive: true });
+	writeFileSync(path, text);
+}
+
+/**
+ * No key of anybody's, nobody but the loopback, no traffic besides the model's, and few retries. With betas a refused
+ * request is sent again without them, and tools are left out until the model looks for them.
+ */
+function surroundings(stage: Stage): { [name: string]: string } {
+	return {
+		ANTHROPIC_BASE_URL: stage.provider.origin,
+		ANTHROPIC_API_KEY: "no-key-but-a-word",
+		CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS: "1",
+		CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+		CLAUDE_CODE_MAX_RETRIES: "2",
+		DISABLE_AUTOUPDATER: "1",
+		DISABLE_ERROR_REPORTING: "1",
+		DISABLE_TELEMETRY: "1",
+		HTTP_PROXY: "http://127.0.0.1:9",
+		HTTPS_PROXY: "http://127.0.0.1:9",
+		NO_PROXY: "127.0.0.1",
+	};
+}
+
+/** The native program that the package brings for this platform; it needs no node. */
+function installed(): string {
+	const [path] = new Bun.Glob("node_modules/@anthropic-ai/claude-code-*/claude").scanSync({ cwd: here, absolute: true });
+	return path ?? "claude isn't installed: install.sh --agent";
+}
+
+export const claude: Agent = {
+	name: "claude",
+	command: [installed()],
+	prepare(stage) {
+		Object.assign(stage.env, surroundings(stage));
+	},
+};
+
+/** Turnwire in its place, at this path. */
+export const turnwire = (path: string): Agent => ({
+	name: "turnwire",
+	command: [path, "as", "claude"],
+	prepare(stage) {
+		Object.assign(stage.env, surroundings(stage), { TURNWIRE_TRUST_PROJECT: stage.project });
+		write(
+			join(stage.home, ".config/turnwire/turnwire.toml"),
+			`[model]
+api = "anthropic"
+base_url = "${stage.provider.url}"
+name = "scripted-1"
+window = 200000
+max_output = 32000
+`,
+		);
+	},
+});
+
+/** A program that starts the agent with whatever arguments it gets, and writes down all that is said. */
+export function executable(stage: Stage, agent: Agent): string {
+	const path = join(stage.home, "bin/claude");
+	const command = [process.execPath, join(here, "../common/tee.ts"), stage.record(), ...agent.command];
+	write(path, `#!/bin/sh\nexec ${command.map(word => `'${word}'`).join(" ")} "$@"\n`);
+	chmodSync(path, 0o755);
+	return path;
+}
+
+/** A call that writes a file, by the name that the agent's tool has. */
+export const writes =
+	(path: string, content: string): Offered =>
+	tools =>
+		tools.includes("Write")
+			? { name: "Write", arguments: { file_path: path, content } }
+			: { name: "write_file", arguments: { path, content } };
+
+/** A call that runs a command. */
+export const shell =
+	(command: string): Offered =>
+	tools =>
+		tools.includes("Bash") ? { name: "Bash", arguments: { command } } : { name: "bash", arguments: { command } };
+
+/** The names of those tools, as a pattern of hooks. */
+export const WRITES = "Write|write_file";
