@@ -73,11 +73,13 @@ max_output = 32000
 	},
 });
 
-/** A program that starts the agent with whatever arguments it gets, and writes down all that is said. */
+/** A program that starts the agent with whatever arguments it gets, and writes down these and all that is said. */
 export function executable(stage: Stage, agent: Agent): string {
 	const path = join(stage.home, "bin/claude");
-	const command = [process.execPath, join(here, "../common/tee.ts"), stage.record(), ...agent.command];
-	write(path, `#!/bin/sh\nexec ${command.map(word => `'${word}'`).join(" ")} "$@"\n`);
+	const file = stage.record();
+	const command = [process.execPath, join(here, "../common/tee.ts"), file, ...agent.command];
+	const quoted = (words: string[]) => words.map(word => `'${word}'`).join(" ");
+	write(path, `#!/bin/sh\nprintf '%s\\n' "$@" >${quoted([`${file}.args`])}\nexec ${quoted(command)} "$@"\n`);
 	chmodSync(path, 0o755);
 	return path;
 }
@@ -89,6 +91,20 @@ export const writes =
 		tools.includes("Write")
 			? { name: "Write", arguments: { file_path: path, content } }
 			: { name: "write_file", arguments: { path, content } };
+
+/** A call that reads a file. */
+export const reads =
+	(path: string): Offered =>
+	tools =>
+		tools.includes("Read") ? { name: "Read", arguments: { file_path: path } } : { name: "read_file", arguments: { path } };
+
+/** A call that replaces a text in a file. */
+export const edits =
+	(path: string, old_string: string, new_string: string): Offered =>
+	tools =>
+		tools.includes("Edit")
+			? { name: "Edit", arguments: { file_path: path, old_string, new_string } }
+			: { name: "edit_file", arguments: { path, old_string, new_string } };
 
 /** A call that runs a command. */
 export const shell =

@@ -10,16 +10,21 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 can() { "$turnwire" "$@" --help >/dev/null 2>&1; }
 parts=()
 ! can as claude || parts+=(ours)
+! can drive claude || parts+=(drive)
 [ -z "${INTEROP_CONTROL-}" ] || parts+=(control)
 if [ ${#parts[@]} = 0 ]; then
-    echo 'turnwire is no agent that the Claude SDKs can start (there is no `turnwire as claude`)'
+    echo 'this turnwire has no `as claude` for the Claude SDKs to start, and no `drive claude`'
     exit 77
 fi
+agent=
+case " ${parts[*]} " in *' drive '* | *' control '*) agent=--agent ;; esac
+check=()
+! can check --protocol claude || check=(--check "$turnwire")
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 code=0
-./install.sh ${INTEROP_CONTROL:+--agent} 2>"$log" || code=$?
+./install.sh $agent 2>"$log" || code=$?
 cat "$log" >&2
 if [ "$code" != 0 ]; then
     tail -n 1 "$log"
@@ -27,10 +32,14 @@ if [ "$code" != 0 ]; then
 fi
 
 failed=0
-play() { node_modules/bun/bin/bun.exe run.ts "$@" || failed=1; }
+play() { node_modules/bun/bin/bun.exe run.ts "$@" "${check[@]}" || failed=1; }
 for part in "${parts[@]}"; do
     case $part in
         ours) play python "$turnwire"; play typescript "$turnwire" ;;
+        drive)
+            ! can as claude || play drive-own "$turnwire"
+            play drive "$turnwire"
+            ;;
         # The SDKs with Claude Code itself. It takes the longest, and changes only with the scenes.
         control) play python claude; play typescript claude ;;
     esac

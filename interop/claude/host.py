@@ -6,6 +6,7 @@ python host.py CLI PLAN
 import asyncio
 import json
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +86,9 @@ class Host:
             except asyncio.CancelledError:
                 say("withdrawn")
                 raise
-        updates = [permission_update(update) for update in rule["updates"]] if "updates" in rule else None
+        updates = context.suggestions if rule.get("updates") == "suggested" else [permission_update(update) for update in rule.get("updates", [])]
         given = swapped(given, rule["swap"]) if "swap" in rule else None
-        return PermissionResultAllow(updated_input=given, updated_permissions=updates)
+        return PermissionResultAllow(updated_input=given, updated_permissions=updates or None)
 
     def hook(self, spec: dict[str, Any]) -> Any:
         calls = 0
@@ -118,14 +119,17 @@ class Host:
                     await self.prompt(client, what)
 
     async def prompt(self, client: ClaudeSDKClient, what: dict[str, Any]) -> None:
-        await client.query(what["prompt"])
+        await client.query(with_picture(what) if "picture" in what else what["prompt"])
+        for prompt in what.get("also", []):
+            await client.query(prompt)
         when = what.get("interrupt")
         watcher = asyncio.create_task(self.interrupt_later(client, when)) if when and when != "delta" else None
-        async for message in client.receive_response():
-            say("message", message=plain(message))
-            if when == "delta" and is_text_delta(message):
-                when = None
-                await client.interrupt()
+        for _ in [what["prompt"], *what.get("also", [])]:
+            async for message in client.receive_response():
+                say("message", message=plain(message))
+                if when == "delta" and is_text_delta(message):
+                    when = None
+                    await client.interrupt()
         if watcher:
             await watcher
 
@@ -151,6 +155,12 @@ class Host:
             say("answer", ask=ask, value=value)
         except Exception as error:
             say("answer", ask=ask, error=str(error))
+
+
+async def with_picture(what: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+    source = {"type": "base64", **what["picture"]}
+    content = [{"type": "text", "text": what["prompt"]}, {"type": "image", "source": source}]
+    yield {"type": "user", "message": {"role": "user", "content": content}, "parent_tool_use_id": None}
 
 
 def house_tool(spec: dict[str, Any]) -> Any:

@@ -30,7 +30,7 @@ class Prompts implements AsyncIterable<SDKUserMessage> {
 	#wake = () => {};
 	#closed = false;
 
-	push(content: string): void {
+	push(content: SDKUserMessage["message"]["content"]): void {
 		this.#waiting.push({ type: "user", message: { role: "user", content }, parent_tool_use_id: null, session_id: "" });
 		this.#wake();
 	}
@@ -98,7 +98,8 @@ class Host {
 			say({ event: "withdrawn" });
 			return { behavior: "deny", message: "too late" };
 		}
-		return { behavior: "allow", updatedInput: rule.swap && swapped(input, rule.swap), updatedPermissions: rule.updates as PermissionUpdates };
+		const updates = (rule.updates === "suggested" ? context.suggestions : rule.updates) as PermissionUpdates;
+		return { behavior: "allow", updatedInput: rule.swap && swapped(input, rule.swap), updatedPermissions: updates };
 	}
 
 	async query(): Promise<void> {
@@ -119,10 +120,12 @@ class Host {
 	}
 
 	async #prompt(session: Query, prompts: Prompts, what: Prompt): Promise<void> {
-		prompts.push(what.prompt);
+		prompts.push(what.picture ? withPicture(what.prompt, what.picture) : what.prompt);
+		for (const prompt of what.also ?? []) prompts.push(prompt);
+		let results = 1 + (what.also?.length ?? 0);
 		let when = what.interrupt;
 		const watcher = when && when !== "delta" ? this.#interruptLater(session, when) : undefined;
-		for (;;) {
+		while (results > 0) {
 			const { done, value: message } = await session.next();
 			if (done) throw new Error("the session ended without a result");
 			say({ event: "message", message: plain(message) });
@@ -130,7 +133,7 @@ class Host {
 				when = undefined;
 				await session.interrupt();
 			}
-			if (message.type === "result") break;
+			if (message.type === "result") results--;
 		}
 		await watcher;
 	}
@@ -167,6 +170,14 @@ async function answer(session: Query, what: Ask): Promise<unknown> {
 		case "interrupt":
 			return await session.interrupt();
 	}
+}
+
+function withPicture(text: string, picture: NonNullable<Prompt["picture"]>): SDKUserMessage["message"]["content"] {
+	const source = { type: "base64", ...picture } as { type: "base64"; media_type: "image/png"; data: string };
+	return [
+		{ type: "text", text },
+		{ type: "image", source },
+	];
 }
 
 function hookOf(spec: Hook) {

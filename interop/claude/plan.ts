@@ -12,6 +12,10 @@ export type Step =
 	/** A prompt, and everything up to its result. */
 	| {
 			prompt: string;
+			/** Sent right behind it; each has a result of its own. */
+			also?: string[];
+			/** A picture beside the text. */
+			picture?: { media_type: string; data: string };
 			/** Interrupt once: at the first text delta, while an approval is open, or when the file is there. */
 			interrupt?: "delta" | "asked" | { file: string };
 	  }
@@ -40,7 +44,7 @@ export interface PlanOptions {
 
 export type Permission =
 	/** `swap` replaces a text in the input by another. Python's SDK always names an input, TypeScript's only a new one. */
-	| { allow: true; swap?: [from: string, to: string]; updates?: object[] }
+	| { allow: true; swap?: [from: string, to: string]; updates?: object[] | "suggested" }
 	| { deny: string; interrupt?: boolean }
 	/** The callback throws. */
 	| { fail: string }

@@ -16,7 +16,8 @@ export class Drive {
 	constructor(stage: Stage, turnwire: string, protocol: string, prompts: string[], agent: string[]) {
 		this.#child = Bun.spawn([turnwire, "drive", protocol, "--json", ...prompts, "--", ...agent], {
 			cwd: stage.project,
-			env: { ...Bun.env, ...stage.env },
+			// Nothing of a person's settings or keys.
+			env: { PATH: Bun.env.PATH ?? "", ...stage.env },
 			stdin: "ignore",
 			stdout: "pipe",
 			stderr: "pipe",
