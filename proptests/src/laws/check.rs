@@ -66,7 +66,9 @@ fn check_agent(
     };
     all(make, story)?;
     let snapshots = config.policy.snapshots;
-    law_l8(make, story, |given| settled_again(given, snapshots))
+    law_l8(make, story, |given| {
+        settled_again(given, snapshots).into_iter().collect()
+    })
 }
 
 /// Laws that take nothing but a machine and a story.
@@ -102,6 +104,7 @@ fn check_ends<P: Speaks>(setup: &Setup, recorded: &Recorded<P>, size: usize) -> 
         ServerInput::End
         | ServerInput::Signal(_)
         | ServerInput::Said(_)
+        | ServerInput::Extra(_)
         | ServerInput::Settle(..)
         | ServerInput::Woken => None,
     };
@@ -138,14 +141,31 @@ fn settled_again(given: &Given, snapshots: bool) -> Option<(Given, Misuse)> {
     settles.then(|| (given.clone(), Misuse::AlreadySettled))
 }
 
-/// What settles an ask of a Server, once more.
-pub(crate) fn asked_again<P: Speaks>(input: &ServerInput<P>) -> Option<(ServerInput<P>, Misuse)> {
-    matches!(input, ServerInput::Settle(..)).then(|| (input.clone(), Misuse::AlreadySettled))
+/// An id that no machine of a scenario ever issues.
+const FAR: u64 = 1 << 40;
+
+/// What settles an ask of a Server, once more, and one that was never asked.
+pub(crate) fn asked_again<P: Speaks>(input: &ServerInput<P>) -> Vec<(ServerInput<P>, Misuse)> {
+    let ServerInput::Settle(id, outcome) = input else {
+        return Vec::new();
+    };
+    let settle = |id: u64| ServerInput::Settle(id, outcome.clone());
+    vec![
+        (settle(*id), Misuse::AlreadySettled),
+        (settle(FAR), Misuse::NeverIssued),
+    ]
 }
 
-/// What settles an ask of a Client, once more.
-pub(crate) fn wished_again<P: Speaks>(input: &ClientInput<P>) -> Option<(ClientInput<P>, Misuse)> {
-    matches!(input, ClientInput::Settle(..)).then(|| (input.clone(), Misuse::AlreadySettled))
+/// What settles an ask of a Client, once more, and one that was never asked.
+pub(crate) fn wished_again<P: Speaks>(input: &ClientInput<P>) -> Vec<(ClientInput<P>, Misuse)> {
+    let ClientInput::Settle(id, outcome) = input else {
+        return Vec::new();
+    };
+    let settle = |id: u64| ClientInput::Settle(id, outcome.clone());
+    vec![
+        (settle(*id), Misuse::AlreadySettled),
+        (settle(FAR), Misuse::NeverIssued),
+    ]
 }
 
 /// Pieces of what providers stream, whole and broken.

@@ -226,6 +226,8 @@ pub enum ServerInput<P: Protocol> {
     Signal(Signal),
     /// An event, or a delta, of the agent.
     Said(Box<Said>),
+    /// Information that only this protocol has a line for.
+    Extra(P::Extra),
     /// The answer to an ask, by its id.
     Settle(u64, P::Outcome),
     /// A deadline came.
@@ -241,6 +243,7 @@ impl<P: Protocol> Cut for ServerInput<P> {
             ServerInput::End
             | ServerInput::Signal(_)
             | ServerInput::Said(_)
+            | ServerInput::Extra(_)
             | ServerInput::Settle(..)
             | ServerInput::Woken => None,
         }
@@ -308,6 +311,7 @@ impl<P: Protocol> Machine for ServerMachine<P> {
                 Output::Delta(delta) => self.server.handle_delta(&DeltaRef { at: now, ..delta }),
                 Output::Effect { .. } => {}
             },
+            ServerInput::Extra(extra) => self.server.handle_extra(extra.clone(), now),
             ServerInput::Settle(id, outcome) => {
                 return self.server.settle(*id, outcome.clone(), now);
             }

@@ -140,6 +140,9 @@ impl Cut for Vec<u8> {
     }
 }
 
+/// One output is taken behind each input, and the rest at the end.
+const ONE: usize = usize::MAX;
+
 /// Everything that comes out of a story, drained after every `every`-th input and at the end.
 fn tell<M: Machine>(
     law: &'static str,
@@ -156,7 +159,11 @@ fn tell<M: Machine>(
         if let Err(misuse) = machine.handle(input, *now) {
             return broken(law, format!("input {at} is misuse ({misuse}): {input:?}"));
         }
-        if every > 0 && (at + 1) % every == 0 {
+        if every == ONE {
+            if let Some(output) = machine.poll() {
+                put::<M>(&mut said, output);
+            }
+        } else if every > 0 && (at + 1) % every == 0 {
             drain(&mut machine, &mut said);
         }
     }
@@ -220,8 +227,8 @@ pub fn law_l1<M: Machine<Input: Cut>>(
     Ok(())
 }
 
-/// L2, lazy drain: draining after each input, after every `every`-th, or after all of them gives the same outputs in
-/// the same order.
+/// L2, lazy drain: draining after each input, after every `every`-th, or after all of them, and taking one output after
+/// each input gives the same outputs in the same order.
 ///
 /// # Errors
 /// [`Broken`] with the first output that differs.
@@ -231,20 +238,20 @@ pub fn law_l2<M: Machine>(
     every: usize,
 ) -> Result<(), Broken> {
     let eager = tell("L2", &make, story, 1)?;
-    for every in [every.max(2), 0] {
+    for (every, how) in [
+        (every.max(2), "drained after some inputs"),
+        (0, "drained after all inputs"),
+        (ONE, "asked for one output after each input"),
+    ] {
         let lazy = tell("L2", &make, story, every)?;
-        same(
-            "L2",
-            &format!("drained after each {every} inputs"),
-            &eager,
-            &lazy,
-        )?;
+        same("L2", how, &eager, &lazy)?;
     }
     Ok(())
 }
 
-/// L3, sleeper: while output is queued, the deadline isn't in the future. A machine that has no deadlines at all, and
-/// gives `false` as [`Machine::WAITS`], is drained by its caller, and the law says nothing of it.
+/// L3, sleeper: a driver that wakes only at the deadline delays nothing. While output is queued, the deadline isn't in
+/// the future; who is woken before it has nothing to say, and says the same as ever later. A machine that has no
+/// deadlines at all, and gives `false` as [`Machine::WAITS`], is drained by its caller, and the law says nothing of it.
 ///
 /// # Errors
 /// [`Broken`] with the output that wasn't announced.
@@ -273,7 +280,43 @@ pub fn law_l3<M: Machine>(make: impl Fn() -> M, story: &[(M::Input, Now)]) -> Re
             }
         }
     }
-    Ok(())
+    woken_early(make, story)
+}
+
+/// The part of L3 about wakes that nobody asked for: halfway to each input, where no deadline is reached.
+fn woken_early<M: Machine>(make: impl Fn() -> M, story: &[(M::Input, Now)]) -> Result<(), Broken> {
+    let expected = tell("L3", &make, story, 1)?;
+    let mut machine = make();
+    let mut said = Vec::new();
+    drain(&mut machine, &mut said);
+    let mut last: Option<Now> = None;
+    for (at, (input, now)) in story.iter().enumerate() {
+        if let Some(last) = last {
+            let middle = Now {
+                mono_us: last.mono_us + now.mono_us.saturating_sub(last.mono_us) / 2,
+                ..last
+            };
+            let due = machine.due();
+            if due.is_none_or(|due| due.at_us > middle.mono_us) {
+                let woken = machine.wake(middle);
+                let output = machine.poll();
+                if woken.is_err() || output.is_some() || machine.due() != due {
+                    return broken(
+                        "L3",
+                        format!(
+                            "woken at {middle:?} before input {at}, due {due:?}: {woken:?}, {output:?}"
+                        ),
+                    );
+                }
+            }
+        }
+        if let Err(misuse) = machine.handle(input, *now) {
+            return broken("L3", format!("input {at} is misuse ({misuse}): {input:?}"));
+        }
+        drain(&mut machine, &mut said);
+        last = Some(*now);
+    }
+    same("L3", "woken before its deadlines", &expected, &said)
 }
 
 /// L4, no spin: after a wake at the deadline and a drain, the next deadline is later, or there was output. Behind every
@@ -364,18 +407,20 @@ pub fn law_l6<M: Machine>(make: impl Fn() -> M, story: &[(M::Input, Now)]) -> Re
     let mut machine = make();
     let mut said = Vec::new();
     drain(&mut machine, &mut said);
-    let mut last = 0;
+    let mut last = 0_u64;
     for (at, (input, now)) in story.iter().enumerate() {
         let back = Now {
-            mono_us: last / 2,
+            // A moment, or long.
+            mono_us: [last.saturating_sub(1), last / 2][at % 2],
             ..*now
         };
         let took = match M::BACK {
             Back::Misuse if last > 0 => {
                 let due = machine.due();
-                let wrong = machine.handle(input, back);
-                if wrong != Err(Misuse::TimeWentBack) {
-                    return broken("L6", format!("input {at} at {back:?} gave {wrong:?}"));
+                for wrong in [machine.handle(input, back), machine.wake(back)] {
+                    if wrong != Err(Misuse::TimeWentBack) {
+                        return broken("L6", format!("input {at} at {back:?} gave {wrong:?}"));
+                    }
                 }
                 if machine.due() != due {
                     return broken("L6", format!("misuse changed the deadline {due:?}"));
@@ -400,10 +445,8 @@ pub fn law_l6<M: Machine>(make: impl Fn() -> M, story: &[(M::Input, Now)]) -> Re
     same("L6", "with times that went back", &expected, &said)
 }
 
-/// L7, bounded step: one input gives at most `most` outputs, and "nothing queued" stays so until the next input.
-///
-/// That the *work* of a step is bounded needs a clock or a counting allocator, and is measured by the benches; what
-/// comes out of a step bounds it from below.
+/// L7, bounded step: one input gives at most `most` outputs, and "nothing queued" stays so until the next input. What
+/// the step *costs* is bounded by [`law_l7_work`].
 ///
 /// # Errors
 /// [`Broken`] with the input that gives more.
@@ -440,15 +483,78 @@ pub fn law_l7<M: Machine>(
     Ok(())
 }
 
-/// L8, settle once: what is given once more is the misuse that `again` says (`None`: it settles nothing), and changes
-/// nothing. `again` may give another input to hand over: one for an id that was never issued.
+/// What the work of a story may be at most: so much once, so much for each input, and so much for each byte of what a
+/// machine is told and gives, in whatever unit the work is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// To begin with.
+    pub once: u64,
+    /// For each input.
+    pub step: u64,
+    /// For each byte that goes in or comes out; the length of a value is that of its `Debug` text.
+    pub byte: u64,
+}
+
+/// L7, bounded step, by work: up to each input, telling and draining has cost no more than inputs and outputs account
+/// for ([`Work`]). `measure` runs a step and says what it cost: bytes that were allocated, or instructions, but never
+/// time. Growth that doubles is spread over the story; what is linear in the *history* breaks the law in any story that
+/// is long enough.
+///
+/// # Errors
+/// [`Broken`] with the input at which the work was too much.
+pub fn law_l7_work<M: Machine>(
+    make: impl Fn() -> M,
+    story: &[(M::Input, Now)],
+    mut measure: impl FnMut(&mut dyn FnMut()) -> u64,
+    most: Work,
+) -> Result<(), Broken> {
+    let mut machine = make();
+    drain(&mut machine, &mut Vec::new());
+    let (mut work, mut bytes, mut steps) = (0_u64, 0_u64, 0_u64);
+    for (at, (input, now)) in story.iter().enumerate() {
+        let mut said = Vec::new();
+        let mut took = Ok(());
+        work += measure(&mut || {
+            took = machine.handle(input, *now);
+            while let Some(output) = machine.poll() {
+                said.push(output);
+            }
+        });
+        if let Err(misuse) = took {
+            return broken("L7", format!("input {at} is misuse ({misuse}): {input:?}"));
+        }
+        let length = format!("{input:?}").len()
+            + said
+                .iter()
+                .map(|one| format!("{one:?}").len())
+                .sum::<usize>();
+        bytes = bytes.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
+        steps += 1;
+        let allowed = most
+            .once
+            .saturating_add(most.step.saturating_mul(steps))
+            .saturating_add(most.byte.saturating_mul(bytes));
+        if work > allowed {
+            return broken(
+                "L7",
+                format!(
+                    "up to input {at} the work is {work}, more than {allowed} for {bytes} bytes: {input:?}"
+                ),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// L8, settle once: what `again` gives behind an input is the misuse that it says, and changes nothing: what settles
+/// once more, and what settles something that was never issued.
 ///
 /// # Errors
 /// [`Broken`] with what was accepted twice, or the first output that differs.
 pub fn law_l8<M: Machine>(
     make: impl Fn() -> M,
     story: &[(M::Input, Now)],
-    again: impl Fn(&M::Input) -> Option<(M::Input, Misuse)>,
+    again: impl Fn(&M::Input) -> Vec<(M::Input, Misuse)>,
 ) -> Result<(), Broken> {
     let expected = tell("L8", &make, story, 1)?;
     let mut machine = make();
@@ -459,12 +565,19 @@ pub fn law_l8<M: Machine>(
             return broken("L8", format!("input {at} is misuse ({misuse}): {input:?}"));
         }
         drain(&mut machine, &mut said);
-        if let Some((wrong, misuse)) = again(input) {
+        for (wrong, misuse) in again(input) {
+            let due = machine.due();
             let took = machine.handle(&wrong, *now);
             if took != Err(misuse) {
                 return broken(
                     "L8",
                     format!("behind input {at} {wrong:?} gave {took:?} instead of {misuse:?}"),
+                );
+            }
+            if machine.due() != due {
+                return broken(
+                    "L8",
+                    format!("misuse changed the deadline {due:?}: {wrong:?}"),
                 );
             }
         }

@@ -13,8 +13,12 @@ use client_kit::{HELLO, Out, Rig, Told, prompt};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use turnwire::protocol::openmax::ClientConfig;
+use turnwire::protocol::Protocol;
+use turnwire::protocol::openmax::{ClientConfig, Openmax};
 use turnwire::vocab::*;
+use turnwire_proptests::laws::{
+    ClientMachine, law_l1, law_l2, law_l3, law_l4, law_l5, law_l6, law_l9,
+};
 
 /// Something that happens.
 #[derive(Clone, Debug)]
@@ -183,14 +187,6 @@ fn play(follow: bool, hello: bool, steps: &[Step]) -> Rig {
     rig
 }
 
-fn bytewise(bytes: &[u8]) -> Vec<Vec<u8>> {
-    bytes.iter().map(|byte| vec![*byte]).collect()
-}
-
-fn whole(bytes: &[u8]) -> Vec<Vec<u8>> {
-    vec![bytes.to_vec()]
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -211,16 +207,25 @@ proptest! {
         prop_assert!(!rig.client.wants_lines() && !rig.client.wants_commands());
     }
 
-    /// L1, L2, L5: other cuts of the agent's bytes, and other times of draining, give the same outputs.
     #[test]
-    fn l1_l2_l5_cuts_and_drains_change_nothing(
+    fn l1_l2_l3_l4_l5_l6_l9_hold_of_any_story(
         steps in vec(step(), 0..40),
-        every in 0usize..4,
+        every in 2usize..4,
+        size in 2usize..9,
     ) {
-        let rig = play(false, true, &steps);
-        prop_assert_eq!(&rig.again(whole, 1), &rig.out);
-        prop_assert_eq!(&rig.again(bytewise, 1), &rig.out);
-        prop_assert_eq!(&rig.again(whole, every), &rig.out);
+        let story = &play(false, true, &steps).story();
+        let make = || ClientMachine::<Openmax>::new(ClientConfig::default(), Openmax::agent_line_rules());
+        for law in [
+            law_l1(make, story, size),
+            law_l2(make, story, every),
+            law_l3(make, story),
+            law_l4(make, story),
+            law_l5(make, story),
+            law_l6(make, story),
+            law_l9(make, story, |_| None, 0),
+        ] {
+            prop_assert_eq!(law, Ok(()));
+        }
     }
 
     /// L9: noise for an agent.

@@ -11,11 +11,14 @@ use turnwire::vocab::{Due, Misuse, Now};
 use turnwire_proptests::{
     config,
     laws::{
-        Back, Machine, check, check_decoders, check_session, law_l1, law_l2, law_l3, law_l4,
-        law_l5, law_l6, law_l7, law_l8, law_l9, law_l10, law_l10_line,
+        Back, Machine, Work, check, check_decoders, check_session, law_l1, law_l2, law_l3, law_l4,
+        law_l5, law_l6, law_l7, law_l7_work, law_l8, law_l9, law_l10, law_l10_line,
     },
     scenario::bytes,
+    world::START,
 };
+
+use super::work::allocated;
 
 proptest! {
     #![proptest_config(config(60))]
@@ -65,6 +68,8 @@ enum Wrong {
     Twice,
     /// Some input is an error (L9).
     Picky,
+    /// Each line copies all lines before it (L7).
+    Copies,
 }
 
 /// A small machine of lines that are numbers: it gives each number once, with its time, and wakes a second later.
@@ -100,6 +105,9 @@ impl Toy {
             1
         };
         self.seen.push(number);
+        if self.wrong == Wrong::Copies {
+            self.seen = self.seen.clone();
+        }
         self.out
             .extend(vec![(number + self.salt, self.now); copies]);
         self.due = Some(self.now + 1_000_000);
@@ -150,6 +158,9 @@ impl Machine for Toy {
     }
 
     fn wake(&mut self, now: Now) -> Result<(), Misuse> {
+        if now.mono_us < self.now && self.wrong != Wrong::Back {
+            return Err(Misuse::TimeWentBack);
+        }
         self.now = now.mono_us;
         if self.wrong != Wrong::Spins {
             self.due = None;
@@ -175,7 +186,7 @@ fn toys() -> Vec<(Vec<u8>, Now)> {
 #[test]
 fn l1_to_l10_each_law_finds_its_fault() {
     let story = toys();
-    let again = |input: &Vec<u8>| Some((input.clone(), Misuse::AlreadySettled));
+    let again = |input: &Vec<u8>| vec![(input.clone(), Misuse::AlreadySettled)];
     let all = |wrong| {
         let make = toy(wrong);
         let broken = [
@@ -205,6 +216,21 @@ fn l1_to_l10_each_law_finds_its_fault() {
     ] {
         assert!(all(wrong).contains(&law), "{wrong:?}: {:?}", all(wrong));
     }
+}
+
+/// L7: what a step costs may not grow with all that was before it.
+#[test]
+fn l7_finds_a_machine_that_copies_its_history() {
+    let line = |number: u64| (format!("{number}\n").into_bytes(), START);
+    let story: Vec<_> = (0..2_000).map(line).collect();
+    let most = Work {
+        once: 1_024,
+        step: 64,
+        byte: 8,
+    };
+    let law = |wrong| law_l7_work(toy(wrong), &story, allocated, most);
+    assert_eq!(law(Wrong::Nothing), Ok(()));
+    assert_eq!(law(Wrong::Copies).unwrap_err().law, "L7");
 }
 
 /// L5: a machine that isn't the same twice.

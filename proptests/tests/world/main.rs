@@ -13,3 +13,4 @@ mod fuzz_seeds;
 mod laws;
 mod omp;
 mod openmax;
+mod work;

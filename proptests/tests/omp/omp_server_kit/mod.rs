@@ -164,6 +164,7 @@ impl Rig {
                 Output::Delta(delta) => self.server.handle_delta(&delta),
                 Output::Effect { .. } => {}
             },
+            ServerInput::Extra(extra) => self.server.handle_extra(extra.clone(), self.now),
             ServerInput::Settle(id, outcome) => {
                 self.server.settle(*id, outcome.clone(), self.now).unwrap();
             }

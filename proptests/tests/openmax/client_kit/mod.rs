@@ -18,6 +18,13 @@ use turnwire::protocol::openmax::{ClientConfig, Extra, Openmax};
 use turnwire::protocol::{Client, ClientOutput, Finding, Protocol};
 use turnwire::vocab::laws::{Checker, Scope};
 use turnwire::vocab::*;
+use turnwire_proptests::laws::ClientInput;
+
+/// When every rig begins.
+const BEGIN: Now = Now {
+    mono_us: 1_000,
+    unix_ms: 1_700_000_000_000,
+};
 
 /// One input of a Client.
 #[derive(Clone, Debug)]
@@ -64,10 +71,7 @@ impl Rig {
         Rig {
             client: Client::new(config.clone()),
             splitter: LineSplitter::new(Openmax::agent_line_rules()),
-            now: Now {
-                mono_us: 1_000,
-                unix_ms: 1_700_000_000_000,
-            },
+            now: BEGIN,
             told: Vec::new(),
             out: Vec::new(),
             checker: Checker::new(Scope::Any),
@@ -143,23 +147,24 @@ impl Rig {
         assert_eq!(violations, [], "{}", text::events(&self.out));
     }
 
-    /// The same inputs to a fresh Client: `cut` gives the agent's bytes another shape, and it is drained after every
-    /// `every`-th input only (0: at the end).
-    pub fn again(&self, cut: impl Fn(&[u8]) -> Vec<Vec<u8>>, every: usize) -> Vec<Out> {
-        let mut rig = Rig::new(self.config.clone());
-        for (index, told) in self.told.iter().enumerate() {
-            match told {
-                Told::Bytes(bytes) => cut(bytes)
-                    .into_iter()
-                    .for_each(|piece| rig.put(&Told::Bytes(piece))),
-                other => rig.put(other),
-            }
-            if every > 0 && index % every == 0 {
-                rig.drain();
-            }
+    /// What it was told, as the laws take it.
+    pub fn story(&self) -> Vec<(ClientInput<Openmax>, Now)> {
+        let mut now = BEGIN;
+        let mut story = Vec::new();
+        for told in &self.told {
+            let input = match told {
+                Told::Command(call) => ClientInput::Call(call.clone()),
+                Told::Bytes(bytes) => ClientInput::Bytes(bytes.clone()),
+                Told::End => ClientInput::End,
+                Told::Woken => ClientInput::Woken,
+                Told::Time(at) => {
+                    now = *at;
+                    continue;
+                }
+            };
+            story.push((input, now));
         }
-        rig.drain();
-        rig.out
+        story
     }
 
     /// A line of the agent.

@@ -21,9 +21,10 @@ use turnwire::protocol::openmax::wire::{AgentLine, EventLine};
 use turnwire::protocol::openmax::{Extra, Openmax, ServerConfig};
 use turnwire::protocol::{Protocol, Server, ServerOutput};
 use turnwire::vocab::*;
-
-/// See [`Rig::again`].
-pub const ONE_POLL: usize = usize::MAX;
+use turnwire_proptests::laws::{
+    Broken, ServerInput, ServerMachine, law_l1, law_l2, law_l3, law_l4, law_l5, law_l6, law_l9,
+};
+use turnwire_proptests::world::Said;
 
 pub const SEED: [u8; 32] = [7; 32];
 
@@ -61,7 +62,8 @@ pub struct Rig {
     pub server: Server<Openmax>,
     splitter: LineSplitter,
     pub now: Now,
-    pub told: Vec<Told>,
+    /// Each with the time at which it came.
+    pub told: Vec<(Told, Now)>,
     pub out: Vec<Out>,
     config: ServerConfig,
 }
@@ -96,7 +98,7 @@ impl Rig {
     /// Takes one input and drains.
     pub fn tell(&mut self, told: Told) {
         self.put(&told);
-        self.told.push(told);
+        self.told.push((told, self.now));
         self.drain();
     }
 
@@ -164,25 +166,50 @@ impl Rig {
         more
     }
 
-    /// The same inputs to a fresh Server: `cut` gives the host's bytes another shape, and it is drained after every
-    /// `every`-th input only (0: at the end; [`ONE_POLL`]: one output after each input, the rest at the end).
-    pub fn again(&self, cut: impl Fn(&[u8]) -> Vec<Vec<u8>>, every: usize) -> Vec<Out> {
-        let mut rig = Rig::new(self.config.clone());
-        for (index, told) in self.told.iter().enumerate() {
-            match told {
-                Told::Bytes(bytes) => cut(bytes)
-                    .into_iter()
-                    .for_each(|piece| rig.put(&Told::Bytes(piece))),
-                other => rig.put(other),
+    /// What it was told, as the laws take it.
+    pub fn story(&self) -> Vec<(ServerInput<Openmax>, Now)> {
+        let input = |(told, now): &(Told, Now)| match told {
+            Told::Bytes(bytes) => (ServerInput::Bytes(bytes.clone()), *now),
+            Told::End => (ServerInput::End, *now),
+            Told::Signal(signal) => (ServerInput::Signal(*signal), *now),
+            Told::Event(event) => (
+                ServerInput::Said(Box::new(Said::Event(event.clone()))),
+                event.at,
+            ),
+            Told::Delta {
+                at,
+                message,
+                kind,
+                text,
+            } => {
+                let delta = Said::Delta {
+                    at: *at,
+                    run: RunId::MAIN,
+                    message: MessageId(*message),
+                    block: 0,
+                    kind: *kind,
+                    text: text.clone(),
+                };
+                (ServerInput::Said(Box::new(delta)), *at)
             }
-            if every == ONE_POLL {
-                rig.poll();
-            } else if every > 0 && index % every == 0 {
-                rig.drain();
-            }
-        }
-        rig.drain();
-        rig.out
+            Told::Extra(extra) => (ServerInput::Extra(extra.clone()), *now),
+            Told::Woken(at) => (ServerInput::Woken, *at),
+        };
+        self.told.iter().map(input).collect()
+    }
+
+    /// The laws of a machine, on what it was told: the host's bytes in pieces of `size`, drained after `every` inputs.
+    pub fn laws(&self, size: usize, every: usize) -> Result<(), Broken> {
+        let make =
+            || ServerMachine::<Openmax>::new(self.config.clone(), Openmax::host_line_rules());
+        let story = &self.story();
+        law_l1(make, story, size)?;
+        law_l2(make, story, every)?;
+        law_l3(make, story)?;
+        law_l4(make, story)?;
+        law_l5(make, story)?;
+        law_l6(make, story)?;
+        law_l9(make, story, |_| None, 0)
     }
 
     pub fn host(&mut self, line: &str) {
