@@ -8,11 +8,13 @@
 //! A room of its own: a protocol knows the vocabulary, JSON and line rules, and
 //! no other protocol.
 
+pub mod agentx;
 mod client;
 mod credentials;
 mod heard;
 mod ids;
 mod lines;
+mod member;
 pub mod observer;
 pub mod omp;
 pub mod openmax;

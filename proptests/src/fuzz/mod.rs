@@ -8,6 +8,7 @@
 //! Where a story needs more than the bytes of a peer, the other things are control bytes between them (`Told`): they
 //! can't stand in a line that anybody writes, and a seed stays readable.
 
+mod agentx;
 mod client;
 mod frames;
 mod json;
@@ -25,6 +26,7 @@ use turnwire::{
 
 use crate::laws::Broken;
 
+pub use self::agentx::{agentx_agent_line, agentx_host_line};
 pub use self::frames::{lines, sse};
 pub use self::json::{scan, writer};
 pub use self::model::{anthropic, openai, script};
@@ -44,6 +46,9 @@ pub(crate) use self::json::same_value;
 
 /// Plain models and comparisons that the property tests use as well.
 pub mod models {
+    pub use super::agentx::{
+        agent_line_again as agentx_agent_again, host_line_again as agentx_host_again,
+    };
     pub use super::frames::{LineSeen, SseSeen, model_lines, model_sse, split_lines, split_sse};
     pub use super::json::{agree, same_value, strict};
     pub use super::omp::{agent_line_again, host_line_again, messages_of};
@@ -87,7 +92,8 @@ macro_rules! targets {
 
 targets! {
     once: lines sse scan writer openai anthropic script scenario session session_laws
-        openmax_agent_line openmax_host_line omp_agent_line omp_host_line omp_frames_out omp_frames_in;
+        openmax_agent_line openmax_host_line omp_agent_line omp_host_line omp_frames_out omp_frames_in
+        agentx_agent_line agentx_host_line;
     Openmax: openmax_server openmax_client openmax_observer openmax_recording openmax_world openmax_laws;
     Omp: omp_server omp_client omp_observer omp_recording omp_world omp_laws;
 }

@@ -14,7 +14,6 @@ mod content;
 mod data;
 mod event;
 mod frame;
-mod member;
 mod message;
 mod side;
 mod ui;
@@ -28,6 +27,7 @@ use crate::json::{
     Object, Raw, ScanRules, Str,
 };
 pub use crate::protocol::WireFault;
+use crate::protocol::member;
 use crate::protocol::wire::Hole;
 
 pub use command::*;
@@ -36,12 +36,12 @@ pub use data::*;
 pub use event::*;
 pub use frame::*;
 pub(in crate::protocol::omp) use member::KindRow;
-pub use member::{Any, Kept, Maybe, Nullable, Num, Rest};
+pub use member::{Any, Kept, Maybe, Nullable, Num, Rest, Tag};
 pub use message::*;
 pub use side::*;
 pub use ui::*;
 
-use member::key;
+use member::{key, last};
 
 /// Lines of a host: a member that comes twice counts as its last one does, as in the real program.
 pub const HOST_RULES: ScanRules = ScanRules {
@@ -69,76 +69,6 @@ pub fn host_text(line: &[u8]) -> Cow<'_, [u8]> {
 /// Without what JavaScript takes for white space.
 fn trimmed(text: &str) -> &str {
     text.trim_matches(|char: char| char == '\u{feff}' || (char.is_whitespace() && char != '\u{85}'))
-}
-
-/// What should name something, and may be anything.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Tag<'a> {
-    /// It isn't there.
-    #[default]
-    Absent,
-    /// A name.
-    Name(Str<'a>),
-    /// Another value.
-    Other(Raw<'a>),
-}
-
-impl<'a> Tag<'a> {
-    fn of(value: Option<Raw<'a>>) -> Self {
-        match value {
-            None => Tag::Absent,
-            Some(value) => match value.string() {
-                Some(name) => Tag::Name(Str(name)),
-                None => Tag::Other(value),
-            },
-        }
-    }
-
-    /// The name.
-    pub fn name(&self) -> Option<&str> {
-        match self {
-            Tag::Name(name) => Some(name),
-            Tag::Absent | Tag::Other(_) => None,
-        }
-    }
-
-    /// As JavaScript prints it in a text.
-    pub fn shown(&self) -> &str {
-        match self {
-            Tag::Absent => "undefined",
-            Tag::Name(name) => name,
-            Tag::Other(value) => value.as_str(),
-        }
-    }
-
-    fn is_absent(&self) -> bool {
-        matches!(self, Tag::Absent)
-    }
-
-    fn put(&self, out: &mut Vec<u8>) {
-        match self {
-            Tag::Absent => {}
-            Tag::Name(name) => name.put(out),
-            Tag::Other(value) => value.put(out),
-        }
-    }
-}
-
-impl<'a> From<&'a str> for Tag<'a> {
-    fn from(name: &'a str) -> Self {
-        Tag::Name(name.into())
-    }
-}
-
-/// The value of the last member of this name.
-fn last<'a>(object: &Object<'_, 'a>, name: &str) -> Option<Raw<'a>> {
-    let mut found = None;
-    for (member, value) in object.iter() {
-        if member == name {
-            found = Some(value);
-        }
-    }
-    found
 }
 
 /// A line of a host.

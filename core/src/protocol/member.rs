@@ -1,9 +1,9 @@
 //! What the wire types are made of: members that may be absent, null or of any type, unknown members, and the macros
 //! that make a type, its reader and its writer from one table.
 //!
-//! The contract grows without changing its number, so nothing that a reader doesn't know is dropped: each object keeps
-//! the members that it has no field for in its [`Rest`]. Of a member that comes twice the last one counts, as in the
-//! real program.
+//! Contracts grow without changing their number, so nothing that a reader doesn't know is dropped: each object keeps
+//! the members that it has no field for in its [`Rest`]. Of a member that comes twice the last one counts, as in
+//! programs that run on JavaScript; where that is no answer, the scan has refused the line before.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -14,7 +14,7 @@ use core::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Unexpected, Visitor};
 
-use crate::json::{self, Kind, Lazy, Raw, Str};
+use crate::json::{self, Kind, Lazy, Object, Raw, Str};
 use crate::protocol::spec::{Field, FieldKind};
 use crate::protocol::wire::Hole;
 
@@ -31,11 +31,11 @@ impl<'a> Rest<'a> {
             .map(|(_, value)| *value)
     }
 
-    pub(super) fn push(&mut self, name: Str<'a>, value: Raw<'a>) {
+    pub(in crate::protocol) fn push(&mut self, name: Str<'a>, value: Raw<'a>) {
         self.0.push((name, value));
     }
 
-    pub(super) fn put_members(&self, out: &mut Vec<u8>) {
+    pub(in crate::protocol) fn put_members(&self, out: &mut Vec<u8>) {
         for (name, value) in &self.0 {
             comma(out);
             json::write_str(out, name);
@@ -94,6 +94,84 @@ impl<'a> Deserialize<'a> for Any<'a> {
     fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
         Raw::deserialize(deserializer).map(Any::from)
     }
+}
+
+/// What should name something, and may be anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Tag<'a> {
+    /// It isn't there.
+    #[default]
+    Absent,
+    /// A name.
+    Name(Str<'a>),
+    /// Another value.
+    Other(Raw<'a>),
+}
+
+impl<'a> Tag<'a> {
+    pub(in crate::protocol) fn of(value: Option<Raw<'a>>) -> Self {
+        match value {
+            None => Tag::Absent,
+            Some(value) => match value.string() {
+                Some(name) => Tag::Name(Str(name)),
+                None => Tag::Other(value),
+            },
+        }
+    }
+
+    /// The name.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Tag::Name(name) => Some(name),
+            Tag::Absent | Tag::Other(_) => None,
+        }
+    }
+
+    /// As JavaScript prints it in a text.
+    pub fn shown(&self) -> &str {
+        match self {
+            Tag::Absent => "undefined",
+            Tag::Name(name) => name,
+            Tag::Other(value) => value.as_str(),
+        }
+    }
+
+    pub(in crate::protocol) fn is_absent(&self) -> bool {
+        matches!(self, Tag::Absent)
+    }
+}
+
+impl Hole for Tag<'_> {
+    fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Tag::Absent => {}
+            Tag::Name(name) => name.put(out),
+            Tag::Other(value) => value.put(out),
+        }
+    }
+}
+
+impl<'a> Deserialize<'a> for Tag<'a> {
+    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
+        Raw::deserialize(deserializer).map(|value| Tag::of(Some(value)))
+    }
+}
+
+impl<'a> From<&'a str> for Tag<'a> {
+    fn from(name: &'a str) -> Self {
+        Tag::Name(name.into())
+    }
+}
+
+/// The value of the last member of this name.
+pub(in crate::protocol) fn last<'a>(object: &Object<'_, 'a>, name: &str) -> Option<Raw<'a>> {
+    let mut found = None;
+    for (member, value) in object.iter() {
+        if member == name {
+            found = Some(value);
+        }
+    }
+    found
 }
 
 /// A member that is always there, and may be `null`.
@@ -226,6 +304,63 @@ impl Hole for Num<'_> {
     }
 }
 
+/// An object whose members are names of the peer's own, each with a `T`: in the order of the line, and the last of two
+/// with the same name is the one that counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Map<'a, T>(pub Vec<(Str<'a>, T)>);
+
+impl<T> Map<'_, T> {
+    /// The value of this name.
+    pub fn get(&self, name: &str) -> Option<&T> {
+        let mut members = self.0.iter().rev();
+        members
+            .find(|(found, _)| *found == name)
+            .map(|(_, value)| value)
+    }
+}
+
+/// Empty.
+impl<T> Default for Map<'_, T> {
+    fn default() -> Self {
+        Map(Vec::new())
+    }
+}
+
+impl<'a, T: Deserialize<'a>> Deserialize<'a> for Map<'a, T> {
+    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members<T>(PhantomData<T>);
+        impl<'a, T: Deserialize<'a>> Visitor<'a> for Members<T> {
+            type Value = Map<'a, T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Map<'a, T>, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Map(members))
+            }
+        }
+        deserializer.deserialize_map(Members(PhantomData))
+    }
+}
+
+impl<T: Hole> Hole for Map<'_, T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(b'{');
+        for (name, value) in &self.0 {
+            comma(out);
+            json::write_str(out, name);
+            out.push(b':');
+            value.put(out);
+        }
+        out.push(b'}');
+    }
+}
+
 /// A value of a list that may hold others: what isn't a `T` is kept as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kept<'a, T> {
@@ -242,6 +377,13 @@ impl<T> Kept<'_, T> {
             Kept::Known(value) => Some(value),
             Kept::Other(_) => None,
         }
+    }
+}
+
+/// What the contract says, empty.
+impl<T: Default> Default for Kept<'_, T> {
+    fn default() -> Self {
+        Kept::Known(T::default())
     }
 }
 
@@ -268,7 +410,7 @@ impl<T: Hole> Hole for Kept<'_, T> {
 }
 
 /// A member of an object.
-pub(super) trait Member<'a>: Sized + Hole {
+pub(in crate::protocol) trait Member<'a>: Sized + Hole {
     /// What stands there, for the contract's page.
     const KIND: FieldKind;
 
@@ -334,10 +476,27 @@ impl<'a, T: Deserialize<'a> + Member<'a>> Member<'a> for Maybe<T> {
     }
 }
 
+/// A name may be anything, so that what isn't one can be echoed.
+impl<'a> Member<'a> for Tag<'a> {
+    const KIND: FieldKind = FieldKind::Maybe(&FieldKind::Text);
+
+    fn absent() -> Option<Self> {
+        Some(Tag::Absent)
+    }
+
+    fn read<A: MapAccess<'a>>(map: &mut A) -> Result<Option<Self>, A::Error> {
+        map.next_value().map(Some)
+    }
+
+    fn is_absent(&self) -> bool {
+        matches!(self, Tag::Absent)
+    }
+}
+
 /// Members that must be there, and what the contract's page says of each.
 macro_rules! required {
     ($($ty:ty = $kind:expr),* $(,)?) => { $(
-        impl<'a> $crate::protocol::omp::wire::member::Member<'a> for $ty {
+        impl<'a> $crate::protocol::member::Member<'a> for $ty {
             const KIND: $crate::protocol::spec::FieldKind = $kind;
 
             fn read<A: serde::de::MapAccess<'a>>(map: &mut A) -> Result<Option<Self>, A::Error> {
@@ -346,7 +505,7 @@ macro_rules! required {
         }
     )* };
 }
-pub(super) use required;
+pub(in crate::protocol) use required;
 
 required! {
     bool = FieldKind::Bool,
@@ -373,11 +532,12 @@ required_of! {
     Vec<T> = FieldKind::List(&T::KIND),
     Nullable<T> = FieldKind::OrNull(&T::KIND),
     Kept<'a, T> = T::KIND,
+    Map<'a, T> = FieldKind::Object,
     Box<T> = T::KIND
 }
 
 /// An object whose members are known.
-pub(super) trait Fields<'a>: Sized {
+pub(in crate::protocol) trait Fields<'a>: Sized {
     /// Reads all of them.
     fn read<A: MapAccess<'a>>(map: A) -> Result<Self, A::Error>;
     /// Appends them, each after a comma where one is needed.
@@ -385,7 +545,7 @@ pub(super) trait Fields<'a>: Sized {
 }
 
 /// Reads an object.
-pub(super) struct Reader<T>(pub(super) PhantomData<T>);
+pub(in crate::protocol) struct Reader<T>(pub(in crate::protocol) PhantomData<T>);
 
 impl<'a, T: Fields<'a>> Visitor<'a> for Reader<T> {
     type Value = T;
@@ -400,14 +560,14 @@ impl<'a, T: Fields<'a>> Visitor<'a> for Reader<T> {
 }
 
 /// Appends a comma, unless an object has just been opened.
-pub(super) fn comma(out: &mut Vec<u8>) {
+pub(in crate::protocol) fn comma(out: &mut Vec<u8>) {
     if out.last() != Some(&b'{') {
         out.push(b',');
     }
 }
 
 /// Appends a member's name. `name` needs no escapes.
-pub(super) fn key(out: &mut Vec<u8>, name: &str) {
+pub(in crate::protocol) fn key(out: &mut Vec<u8>, name: &str) {
     comma(out);
     out.push(b'"');
     out.extend_from_slice(name.as_bytes());
@@ -415,7 +575,7 @@ pub(super) fn key(out: &mut Vec<u8>, name: &str) {
 }
 
 /// Says that a value is of the wrong type.
-pub(super) fn unlike<E: serde::de::Error>(value: Raw<'_>, expected: &str) -> E {
+pub(in crate::protocol) fn unlike<E: serde::de::Error>(value: Raw<'_>, expected: &str) -> E {
     let found = match value.kind() {
         Kind::Null => Unexpected::Unit,
         Kind::Bool => Unexpected::Bool(value.bool() == Some(true)),
@@ -439,28 +599,28 @@ macro_rules! objects {
         pub struct $name<'a> {
             $( #[doc = concat!("`", $json, "`")] $(#[doc = ""] #[doc = $field_doc])* pub $field: $ty, )*
             /// Members that the contract doesn't have.
-            pub rest: $crate::protocol::omp::wire::Rest<'a>,
+            pub rest: $crate::protocol::member::Rest<'a>,
         }
 
         impl<'a> $name<'a> {
             /// What it is.
             #[allow(dead_code)]
-            pub(in crate::protocol::omp) const ABOUT: &'static str = concat!($($doc),*);
+            pub(in crate::protocol) const ABOUT: &'static str = concat!($($doc),*);
             /// Its members, in the order of the wire.
-            pub(in crate::protocol::omp) const FIELDS: &'static [$crate::protocol::spec::Field] = &[$(
+            pub(in crate::protocol) const FIELDS: &'static [$crate::protocol::spec::Field] = &[$(
                 $crate::protocol::spec::Field {
                     name: $json,
-                    kind: <$ty as $crate::protocol::omp::wire::member::Member<'a>>::KIND,
+                    kind: <$ty as $crate::protocol::member::Member<'a>>::KIND,
                     about: concat!($($field_doc),*),
                 },
             )*];
         }
 
-        impl<'a> $crate::protocol::omp::wire::member::Fields<'a> for $name<'a> {
+        impl<'a> $crate::protocol::member::Fields<'a> for $name<'a> {
             fn read<A: serde::de::MapAccess<'a>>(mut map: A) -> Result<Self, A::Error> {
                 #[allow(unused_imports)]
                 use serde::de::Error as _;
-                use $crate::protocol::omp::wire::member::*;
+                use $crate::protocol::member::*;
                 $( let mut $field: Option<Option<$ty>> = None; )*
                 let mut rest = Rest::default();
                 while let Some(name) = map.next_key::<$crate::json::Str<'a>>()? {
@@ -489,7 +649,7 @@ macro_rules! objects {
 
             fn put_members(&self, out: &mut alloc::vec::Vec<u8>) {
                 #[allow(unused_imports)]
-                use $crate::protocol::omp::wire::member::{Member, key};
+                use $crate::protocol::member::{Member, key};
                 $(
                     if !Member::is_absent(&self.$field) {
                         key(out, $json);
@@ -502,27 +662,27 @@ macro_rules! objects {
 
         impl<'a> serde::Deserialize<'a> for $name<'a> {
             fn deserialize<D: serde::Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_map($crate::protocol::omp::wire::member::Reader(core::marker::PhantomData))
+                deserializer.deserialize_map($crate::protocol::member::Reader(core::marker::PhantomData))
             }
         }
 
         impl $crate::protocol::wire::Hole for $name<'_> {
             fn put(&self, out: &mut alloc::vec::Vec<u8>) {
                 out.push(b'{');
-                $crate::protocol::omp::wire::member::Fields::put_members(self, out);
+                $crate::protocol::member::Fields::put_members(self, out);
                 out.push(b'}');
             }
         }
 
-        $crate::protocol::omp::wire::member::required! {
+        $crate::protocol::member::required! {
             $name<'a> = $crate::protocol::spec::FieldKind::Fields($name::<'a>::FIELDS)
         }
     )* };
 }
-pub(super) use objects;
+pub(in crate::protocol) use objects;
 
 /// A kind of line: tag, members, meaning.
-pub(in crate::protocol::omp) type KindRow = (&'static str, &'static [Field], &'static str);
+pub(in crate::protocol) type KindRow = (&'static str, &'static [Field], &'static str);
 
 /// Makes an enum whose variants one member tells apart. A tag that nobody knows is a value.
 macro_rules! tagged {
@@ -548,7 +708,7 @@ macro_rules! tagged {
 
             /// The kinds for the contract's page: tag, members, meaning.
             #[allow(dead_code)]
-            pub(in crate::protocol::omp) const KINDS: &'static [$crate::protocol::omp::wire::member::KindRow] =
+            pub(in crate::protocol) const KINDS: &'static [$crate::protocol::member::KindRow] =
                 &[$( ($tag, <$body>::FIELDS, <$body>::ABOUT), )*];
 
             /// Its tag; `None` for one that isn't known.
@@ -573,7 +733,7 @@ macro_rules! tagged {
 
             /// Reads the members of a line whose tag is this one; `None` if it isn't known.
             #[allow(dead_code)]
-            pub(super) fn of_line(
+            pub(in crate::protocol) fn of_line(
                 tag: &str,
                 line: &crate::json::Object<'_, 'a>,
             ) -> Option<Result<Self, crate::json::DecodeError>> {
@@ -584,12 +744,12 @@ macro_rules! tagged {
             }
 
             /// Appends the tag and the members, each after a comma where one is needed; nothing for one that isn't known.
-            pub(super) fn put_tagged(&self, out: &mut alloc::vec::Vec<u8>) {
+            pub(in crate::protocol) fn put_tagged(&self, out: &mut alloc::vec::Vec<u8>) {
                 match self {
                     $( $any::$variant(body) => {
-                        $crate::protocol::omp::wire::member::key(out, $by);
+                        $crate::protocol::member::key(out, $by);
                         out.extend_from_slice(concat!("\"", $tag, "\"").as_bytes());
-                        $crate::protocol::omp::wire::member::Fields::put_members(body, out);
+                        $crate::protocol::member::Fields::put_members(body, out);
                     } )*
                     $any::Unknown(_) => {}
                 }
@@ -620,10 +780,10 @@ macro_rules! tagged {
             }
         }
 
-        $crate::protocol::omp::wire::member::required! { $any<'a> = $crate::protocol::spec::FieldKind::Any }
+        $crate::protocol::member::required! { $any<'a> = $crate::protocol::spec::FieldKind::Any }
     };
 }
-pub(super) use tagged;
+pub(in crate::protocol) use tagged;
 
 /// Makes an enum of words. A word that nobody knows is kept.
 macro_rules! words {
@@ -683,9 +843,9 @@ macro_rules! words {
             }
         }
 
-        $crate::protocol::omp::wire::member::required! {
+        $crate::protocol::member::required! {
             $name<'a> = $crate::protocol::spec::FieldKind::OneOf($name::WORDS)
         }
     )* };
 }
-pub(super) use words;
+pub(in crate::protocol) use words;

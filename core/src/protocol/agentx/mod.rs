@@ -1,0 +1,15 @@
+//! agentx and claude: control requests over stream-json, one JSON object a line in both directions.
+//!
+//! One folder for two wires. *agentx* is the strict one: records are closed, nothing comes twice, the model and its
+//! provider are fixed when the process starts. *claude* is the wire that the SDKs of that name speak. What differs is a
+//! bit of the [`Policy`](policy::Policy), and never a path of its own in the code.
+
+pub mod policy;
+pub mod wire;
+
+pub use policy::{Policy, Preset};
+
+/// The longest line of the strict wire, in either direction, its newline not counted: 8 MiB.
+pub const MAX_LINE: usize = 8_388_608;
+/// The longest line of a host that is held at all: 64 MiB. claude sets none; this is ours.
+pub const HOST_LINE_MAX: usize = 64 * 1024 * 1024;

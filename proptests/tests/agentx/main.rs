@@ -1,0 +1,12 @@
+//! agentx and claude: their wire.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test may fail"
+)]
+
+mod agentx_kit;
+mod recordings;
