@@ -46,13 +46,14 @@ function installed(): string {
 	return path ?? "claude isn't installed: install.sh --agent";
 }
 
-export const claude: Agent = {
+/** Claude Code, the installed one or another. */
+export const claude = (path = installed()): Agent => ({
 	name: "claude",
-	command: [installed()],
+	command: [path],
 	prepare(stage) {
 		Object.assign(stage.env, surroundings(stage));
 	},
-};
+});
 
 /** Turnwire in its place, at this path. */
 export const turnwire = (path: string): Agent => ({

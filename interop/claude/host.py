@@ -46,7 +46,6 @@ class Host:
     def __init__(self, cli: str, plan: dict[str, Any]) -> None:
         self.cli = cli
         self.plan = plan
-        self.asked = asyncio.Event()
         self.permissions = 0
 
     def options(self) -> ClaudeAgentOptions:
@@ -75,7 +74,6 @@ class Host:
         self.permissions += 1
         suggestions = [update.to_dict() for update in context.suggestions]
         say("permission", tool=name, input=given, id=context.tool_use_id, suggestions=suggestions)
-        self.asked.set()
         if "deny" in rule:
             return PermissionResultDeny(message=rule["deny"], interrupt=rule.get("interrupt", False))
         if "fail" in rule:
@@ -123,23 +121,28 @@ class Host:
         for prompt in what.get("also", []):
             await client.query(prompt)
         when = what.get("interrupt")
-        watcher = asyncio.create_task(self.interrupt_later(client, when)) if when and when != "delta" else None
+        over = asyncio.Event()
+        watcher = asyncio.create_task(self.interrupt_later(client, when, over)) if when and when != "delta" else None
         for _ in [what["prompt"], *what.get("also", [])]:
             async for message in client.receive_response():
                 say("message", message=plain(message))
                 if when == "delta" and is_text_delta(message):
                     when = None
                     await client.interrupt()
+        over.set()
         if watcher:
             await watcher
 
-    async def interrupt_later(self, client: ClaudeSDKClient, when: Any) -> None:
-        if when == "asked":
-            await self.asked.wait()
-        else:
-            while not Path(when["file"]).exists():
-                await asyncio.sleep(0.05)
-        await client.interrupt()
+    async def interrupt_later(self, client: ClaudeSDKClient, when: Any, over: asyncio.Event) -> None:
+        """Interrupts when it is time, or not at all if the turn is over before."""
+
+        def due() -> bool:
+            return self.permissions > 0 if when == "asked" else Path(when["file"]).exists()
+
+        while not (due() or over.is_set()):
+            await asyncio.sleep(0.05)
+        if not over.is_set():
+            await client.interrupt()
 
     async def ask(self, client: ClaudeSDKClient, what: dict[str, Any]) -> None:
         ask = what["ask"]

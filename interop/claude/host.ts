@@ -52,8 +52,6 @@ class Prompts implements AsyncIterable<SDKUserMessage> {
 
 class Host {
 	#permissions = 0;
-	#asked = () => {};
-	readonly #whenAsked = new Promise<void>(resolve => (this.#asked = resolve));
 
 	constructor(
 		readonly cli: string,
@@ -90,7 +88,6 @@ class Host {
 		const rules = this.plan.options!.permission!;
 		const rule = rules[Math.min(this.#permissions++, rules.length - 1)]!;
 		say({ event: "permission", tool: name, input, id: context.toolUseID, suggestions: context.suggestions ?? [] });
-		this.#asked();
 		if ("deny" in rule) return { behavior: "deny", message: rule.deny, interrupt: rule.interrupt };
 		if ("fail" in rule) throw new Error(rule.fail);
 		if ("wait" in rule) {
@@ -124,7 +121,8 @@ class Host {
 		for (const prompt of what.also ?? []) prompts.push(prompt);
 		let results = 1 + (what.also?.length ?? 0);
 		let when = what.interrupt;
-		const watcher = when && when !== "delta" ? this.#interruptLater(session, when) : undefined;
+		const over = new AbortController();
+		const watcher = when && when !== "delta" ? this.#interruptLater(session, when, over.signal) : undefined;
 		while (results > 0) {
 			const { done, value: message } = await session.next();
 			if (done) throw new Error("the session ended without a result");
@@ -135,13 +133,15 @@ class Host {
 			}
 			if (message.type === "result") results--;
 		}
+		over.abort();
 		await watcher;
 	}
 
-	async #interruptLater(session: Query, when: "asked" | { file: string }): Promise<void> {
-		if (when === "asked") await this.#whenAsked;
-		else while (!existsSync(when.file)) await new Promise(resolve => setTimeout(resolve, 50));
-		await session.interrupt();
+	/** Interrupts when it is time, or not at all if the turn is over before. */
+	async #interruptLater(session: Query, when: "asked" | { file: string }, over: AbortSignal): Promise<void> {
+		const due = () => (when === "asked" ? this.#permissions > 0 : existsSync(when.file));
+		while (!due() && !over.aborted) await new Promise(resolve => setTimeout(resolve, 50));
+		if (!over.aborted) await session.interrupt();
 	}
 
 	async #ask(session: Query, what: Ask): Promise<void> {

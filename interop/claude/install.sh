@@ -30,11 +30,11 @@ works() {
     return "$code"
 }
 
-# Installs what a stamp doesn't vouch for: the stamp, the files that say what is wanted, and the command.
+# Runs a command unless the stamp says that it ran with these files: once STAMP FILE FILE CMD…
 once() {
     local stamp=$1 wanted
-    wanted=$(cat "${@:3:$2}" | cksum)
-    shift "$(($2 + 2))"
+    wanted=$(cat "$2" "$3" | cksum)
+    shift 3
     [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ] || return 0
     rm -f "$stamp"
     if ! "$@" >"$log" 2>&1; then
@@ -67,15 +67,17 @@ python_packages() {
         "$python" -m pip install --quiet --require-hashes --no-build-isolation --no-binary claude-agent-sdk -r python/requirements.txt
 }
 
+# What was there and doesn't start any more is installed anew.
+works || rm -f node_modules/.installed node_modules/.with-agent venv/.installed
 { command -v npm && command -v node; } >/dev/null || debian npm nodejs
 python3 -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || debian python3-venv python3
 
 if [ -n "$agent" ]; then
-    once node_modules/.with-agent 2 package.json package-lock.json node_packages
+    once node_modules/.with-agent package.json package-lock.json node_packages
     cp node_modules/.with-agent node_modules/.installed
 else
-    once node_modules/.installed 2 package.json package-lock.json node_packages --omit=dev
+    once node_modules/.installed package.json package-lock.json node_packages --omit=dev
 fi
-once venv/.installed 2 python/build.txt python/requirements.txt python_packages
+once venv/.installed python/build.txt python/requirements.txt python_packages
 works || { cat "$log" >&2; skip "what was installed doesn't start on this machine ($(uname -sm)): $(tail -n 1 "$log")"; }
 say "ready: SDKs${agent:+ and $(cat "$log")}"

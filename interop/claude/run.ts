@@ -8,12 +8,14 @@
  *     bun run.ts drive PATH              turnwire as the host, with the real Claude Code
  *     bun run.ts drive-own PATH          turnwire as the host and as the agent
  *
+ * In the place of `claude` a path that ends in it is another Claude Code.
+ *
  * `--scene TEXT` picks the scenes whose names contain it; `--keep FOLDER` keeps what was said in them; `--check PATH`
  * has the turnwire at this path read that and find no error.
  */
 
 import { cpSync, mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { run, type Scene, type Stage } from "../common/scene.ts";
 import { claude, turnwire } from "./agents.ts";
@@ -32,10 +34,11 @@ options: --scene TEXT --keep FOLDER --check PATH`;
 
 async function pick([part, agent]: string[]): Promise<Group | undefined> {
 	if (!agent) return undefined;
-	const [name, played] = agent === "claude" ? ["claude", claude] : ["turnwire", turnwire(agent)];
+	const played = agent === "claude" ? claude() : basename(agent) === "claude" ? claude(agent) : turnwire(agent);
+	const { name } = played;
 	switch (part) {
 		case "drive":
-			return { name: "turnwire drive, claude", scenes: driveScenes(agent, claude) };
+			return { name: "turnwire drive, claude", scenes: driveScenes(agent, claude()) };
 		case "drive-own":
 			return { name: "turnwire drive, turnwire", scenes: driveScenes(agent, played) };
 		case "typescript":
