@@ -123,17 +123,20 @@ class Host {
 		let when = what.interrupt;
 		const over = new AbortController();
 		const watcher = when && when !== "delta" ? this.#interruptLater(session, when, over.signal) : undefined;
-		while (results > 0) {
-			const { done, value: message } = await session.next();
-			if (done) throw new Error("the session ended without a result");
-			say({ event: "message", message: plain(message) });
-			if (when === "delta" && isTextDelta(message)) {
-				when = undefined;
-				await session.interrupt();
+		try {
+			while (results > 0) {
+				const { done, value: message } = await session.next();
+				if (done) throw new Error("the session ended without a result");
+				say({ event: "message", message: plain(message) });
+				if (when === "delta" && isTextDelta(message)) {
+					when = undefined;
+					await session.interrupt();
+				}
+				if (message.type === "result") results--;
 			}
-			if (message.type === "result") results--;
+		} finally {
+			over.abort();
 		}
-		over.abort();
 		await watcher;
 	}
 
