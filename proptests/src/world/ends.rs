@@ -27,6 +27,8 @@ const SOFT: usize = 8 * 1024;
 const CONTROL: usize = 32 * 1024;
 /// What may still be written above that: a bounded number of lines for each thing that is open (TW-10).
 const SLACK: usize = 64 * 1024;
+/// As many times the longest output may be written above it, if that is more: a reply is repeated in a few lines.
+const REPEATS: usize = 8;
 
 /// More moves at one point in time than any scenario makes: it would never end.
 const MOST_MOVES: u32 = 200_000;
@@ -69,6 +71,8 @@ pub struct Ends<P: Speaks, A: Agent> {
     /// How much of what the agent said was taken to the Server.
     heard: usize,
     tamper: Box<dyn Tamper>,
+    /// The most bytes that one output of the Server was.
+    longest: usize,
     moves: u32,
     pub(super) recorded: Recorded<P>,
     /// Asks of Server and Client that were settled.
@@ -126,6 +130,7 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
             held: VecDeque::new(),
             heard: 0,
             tamper,
+            longest: 0,
             moves: 0,
             recorded: Recorded::default(),
             settled: 0,
@@ -337,7 +342,9 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
             }
         }
         let most = self.up.most_unread();
-        if most > CONTROL + SLACK && self.found.iter().all(|found| found.id != "TW-10") {
+        if most > CONTROL + SLACK.max(REPEATS * self.longest)
+            && self.found.iter().all(|found| found.id != "TW-10")
+        {
             let text = format!("TW-10: {most} bytes were queued for a host that doesn't read");
             self.find(By::Drive, text);
         }
@@ -427,6 +434,7 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
         if !lines.is_empty() {
             let lines = self.tamper.written(Dir::Agent, lines);
             self.keep_lines(Dir::Agent, &lines, false);
+            self.longest = self.longest.max(lines.len());
             self.up.write(&lines, self.now.mono_us, false);
         }
         if let Some(output) = output {

@@ -1,103 +1,39 @@
-//! Faults that the whole field has, put in on purpose: somebody finds each of them, and says by which guarantee.
-//!
-//! A test plays its story without the fault, which must be clean, and with it.
-#![allow(clippy::panic, reason = "a test may fail")]
-#![allow(
-    clippy::wildcard_enum_match_arm,
-    reason = "a fault is about one kind of thing"
-)]
+//! The field's faults, over openmax and in a session alone.
+
+use std::sync::Arc;
 
 use turnwire::{
     protocol::{observer::Dir, openmax::Openmax},
-    session::Session,
-    vocab::{laws::Scope, *},
+    vocab::*,
 };
 use turnwire_proptests::{
-    faults::{Twist, Twisted},
+    faults::Twist,
     reference::Judged,
     scenario::{Scenario, Wire},
     script::Action,
     world::{
-        By, Chunk, Ends, Given, Report, START, Said, Speaks, Tamper, Untouched, World, play_agent,
-        play_ends, run_with, session_world,
+        By, Chunk, Ends, Given, Report, START, Said, Speaks, Tamper, Untouched, play_ends,
+        session_world,
     },
 };
 
-/// A story that is clean as it is.
+use super::{
+    Doubles, Hears, Says, TURN, Writes, finds, is, loses_tails, lost, tampered, twice, unterminated,
+};
+
 fn story(text: &str) -> Scenario {
-    let scenario = Scenario::parse(&format!("turnwire scenario 1\n{text}"));
-    let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
-    run_with(&scenario).assert_clean();
-    scenario
+    super::story::<Openmax>(text)
 }
 
-/// The story with a faulty session, alone or behind a Server.
 fn with(text: &str, twist: impl Twist) -> Report {
-    let scenario = story(text);
-    let setup = &scenario.setup;
-    let mut config = setup.session();
-    if !setup.is_agent_alone() {
-        Openmax::session(&mut config, setup);
-    }
-    let judged = Judged::Session(config.policy.gates);
-    let session = Session::new(config, Box::new(Openmax::info()), START);
-    let world = World::new(Twisted::new(session, twist), Scope::Session, START);
-    if setup.is_agent_alone() {
-        play_agent(&scenario, world, judged)
-    } else {
-        play_ends::<Openmax, _>(&scenario, world, judged, Box::new(Untouched))
-    }
+    super::with::<Openmax>(text, twist)
 }
 
-/// The story with a faulty wire.
 fn over(text: &str, tamper: impl Tamper + 'static) -> Report {
-    let scenario = story(text);
-    let mut config = scenario.setup.session();
-    Openmax::session(&mut config, &scenario.setup);
-    let judged = Judged::Session(config.policy.gates);
-    let world = session_world(config, Openmax::info());
-    play_ends::<Openmax, _>(&scenario, world, judged, Box::new(tamper))
-}
-
-/// This one found it, by this guarantee.
-#[track_caller]
-fn finds(report: &Report, by: By, id: &str) {
-    assert!(report.has(by, id), "{by:?} doesn't find {id}:\n{report}");
-}
-
-/// What an agent says is changed.
-struct Says<F>(F);
-
-impl<F: FnMut(Said) -> Vec<Said>> Twist for Says<F> {
-    fn output(&mut self, said: Said) -> Vec<Said> {
-        (self.0)(said)
-    }
-}
-
-/// What an agent is told is changed.
-struct Hears<F>(F);
-
-impl<F: FnMut(Given) -> Vec<Given>> Twist for Hears<F> {
-    fn input(&mut self, given: Given) -> Vec<Given> {
-        (self.0)(given)
-    }
-}
-
-fn is(said: &Said, which: impl Fn(&What) -> bool) -> bool {
-    said.what().is_some_and(which)
-}
-
-fn twice(said: Said, which: impl Fn(&What) -> bool) -> Vec<Said> {
-    let doubled = is(&said, which);
-    std::iter::repeat_n(said, 1 + usize::from(doubled)).collect()
-}
-
-fn lost(said: Said, which: impl Fn(&What) -> bool) -> Vec<Said> {
-    if is(&said, which) { vec![] } else { vec![said] }
+    super::over::<Openmax>(text, tamper)
 }
 
 const ALONE: &str = "set world agent\n";
-const TURN: &str = "> prompt if-idle\n+ answer 0\n";
 const CALL: &str = "set mode auto\n> prompt if-idle\n+ answer 0 write\n+ tool 0 ok\n+ answer 0\n";
 const ASK: &str = "> prompt if-idle\n+ answer 0 write\n";
 
@@ -131,21 +67,6 @@ fn tw_01_a_turn_with_two_ends() {
         By::Checker,
         "S-10",
     );
-}
-
-/// Lines of the agent that hold these bytes are written twice.
-struct Doubles(&'static str);
-
-impl Tamper for Doubles {
-    fn written(&mut self, dir: Dir, bytes: Vec<u8>) -> Vec<u8> {
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        let times = |line: &str| 1 + usize::from(dir == Dir::Agent && line.contains(self.0));
-        let lines = text.split_inclusive('\n');
-        lines
-            .map(|line| line.repeat(times(line)))
-            .collect::<String>()
-            .into_bytes()
-    }
 }
 
 /// 1. Two `done` for one prompt.
@@ -705,4 +626,82 @@ fn tw_03_a_delta_that_is_lost() {
         By::Reference,
         "TW-03",
     );
+}
+
+/// A session that goes on.
+fn continued() -> SessionInfo {
+    let said = |id, role, text: &str| {
+        Arc::new(Message {
+            id: MessageId(id),
+            role,
+            content: vec![Arc::new(Block::Text(text.into()))],
+            origin: Origin::Host,
+            prompt: None,
+            about: None,
+            at_ms: 0,
+            details: None,
+        })
+    };
+    SessionInfo {
+        continued: true,
+        history: vec![said(1, Role::User, "then"), said(2, Role::Assistant, "old")],
+        ..Openmax::info()
+    }
+}
+
+/// 11. What was said in an earlier process, told as if it happened now.
+#[test]
+fn om_03_history_that_is_replayed_as_events() {
+    let played = |tamper: Box<dyn Tamper>| {
+        let scenario = story(TURN);
+        let mut config = scenario.setup.session();
+        Openmax::session(&mut config, &scenario.setup);
+        let judged = Judged::Session(config.policy.gates);
+        let world = session_world(config, continued());
+        play_ends::<Openmax, _>(&scenario, world, judged, tamper)
+    };
+    played(Box::new(Untouched)).assert_clean();
+    let replays = |line: &str| {
+        let tail = line.split("\"session_id\":\"").nth(1).unwrap_or_default();
+        let session = tail.split('"').next().unwrap_or_default();
+        if !line.contains("\"type\":\"transcript\"") {
+            return line.to_owned();
+        }
+        let head = format!("{{\"session_id\":\"{session}\",\"type\":");
+        format!(
+            "{line}{head}\"token\",\"text\":\"old\"}}\n{head}\"message_done\",\"text\":\"old\"}}\n"
+        )
+    };
+    let report = played(Box::new(Writes(Dir::Agent, replays)));
+    finds(&report, By::Observer, "OM-03.a");
+    finds(&report, By::Client, "client");
+    finds(&report, By::View, "view");
+    // In the agent itself.
+    let again = |said: Said| {
+        let opened = is(&said, |what| matches!(what, What::Opened(_)));
+        let Some(at) = said.at().filter(|_| opened) else {
+            return vec![said];
+        };
+        let old = Said::Delta {
+            at,
+            run: RunId::MAIN,
+            message: MessageId(1),
+            block: 0,
+            kind: Kind::Text,
+            text: "old".into(),
+        };
+        vec![said, old]
+    };
+    let report = with(&format!("{ALONE}{TURN}"), Says(again));
+    finds(&report, By::Checker, "S-21");
+    finds(&report, By::Reference, "TW-02");
+}
+
+/// 13. A last line without its newline, which a reader loses.
+#[test]
+fn om_09_a_last_line_that_is_lost() {
+    let scenario = story("set leave end-of-input\n> prompt if-idle\n");
+    tampered::<Openmax>(&scenario, unterminated("\"user\"")).assert_clean();
+    let report = tampered::<Openmax>(&scenario, loses_tails("\"user\""));
+    finds(&report, By::Observer, "OM-17.b");
 }
