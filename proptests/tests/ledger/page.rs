@@ -76,7 +76,11 @@ fn guarantees(by_id: &BTreeMap<String, Vec<&Test>>) -> String {
             if part.protocol.is_some() {
                 let _ = write!(text, " {} |", rules(&part, promise.id));
             }
-            let _ = writeln!(text, " {} |", listed(tests));
+            let tests = match tables::why_untested(promise.id) {
+                Some(why) if tests.is_empty() => format!("none: {why}"),
+                _ => listed(tests),
+            };
+            let _ = writeln!(text, " {tests} |");
         }
         text.push('\n');
     }

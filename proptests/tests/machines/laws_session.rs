@@ -84,7 +84,7 @@ proptest! {
     }
 
     #[test]
-    fn l2_lazy_drain(story in stories(Mix::ALL, 60), every in 2usize..9) {
+    fn l2_s_66_events_and_effects_are_one_queue_however_late_it_is_drained(story in stories(Mix::ALL, 60), every in 2usize..9) {
         let world = tell(&story);
         prop_assert_eq!(law_l2(machine(&story.config), &world.given, every), Ok(()));
     }

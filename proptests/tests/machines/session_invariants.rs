@@ -18,9 +18,13 @@ use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 use session_kit::{START, Story, cases, judged, plain, session, stories, tell, world};
 use turnwire::{
     session::{Session, config::Parallel},
-    vocab::*,
+    vocab::{
+        laws::{Checker, Scope},
+        *,
+    },
 };
 use turnwire_proptests::{
+    laws::{AgentMachine, Machine},
     script::{Action, Ending, Mix, Piece, Tool, finish, quiesce, scripts, send},
     world::{Chunk, Given, Moment, Said, World},
 };
@@ -277,6 +281,59 @@ proptest! {
                 Moment::In(..) => {}
             }
         }
+    }
+
+    /// Whatever a turn goes on with, it waits for a model or a tool before each step and each attempt: one input never
+    /// makes two of either.
+    #[test]
+    fn s_01_one_input_takes_a_turn_to_the_next_thing_it_waits_for(story in stories(Mix::ALL, 60)) {
+        let world = tell(&story);
+        let mut machine = AgentMachine(session(story.config.clone()));
+        while machine.poll().is_some() {}
+        for (given, now) in &world.given {
+            // To a late driver several deadlines are several inputs (S-02).
+            let late = machine.due().is_some_and(|due| due.at_us < now.mono_us);
+            prop_assert_eq!(machine.handle(given, *now), Ok(()));
+            let due = machine.due();
+            let said: Vec<_> = std::iter::from_fn(|| machine.poll()).collect();
+            let count = |which: fn(&What) -> bool| said.iter().filter(|said| said.what().is_some_and(which)).count();
+            let steps = count(|what| matches!(what, What::StepStarted { .. }));
+            let attempts = count(|what| matches!(what, What::RequestStarted { .. }));
+            hold!(world, late || steps <= 1 && attempts <= 1, "{steps} steps and {attempts} attempts by {given:?}");
+            // It was handled whole: to take out what it said does nothing more.
+            hold!(world, said.is_empty() == due.is_none_or(|due| due.at_us > now.mono_us), "{due:?} after {given:?}");
+        }
+    }
+
+    /// The failure that ended the last attempt of a turn is the one in the turn's end; and a stream without its notices
+    /// is as lawful, and has the same ends.
+    #[test]
+    fn s_68_what_ended_a_turn_is_in_its_end_and_a_notice_ends_nothing(story in stories(Mix::RETRIES, 60)) {
+        let world = tell(&story);
+        let mut last = None;
+        for what in whats(&world) {
+            match what {
+                What::RequestStarted { .. } | What::TurnStarted { .. } => last = None,
+                What::RequestEnded { outcome: RequestOutcome::Failed(why), .. } => last = Some(why.clone()),
+                What::TurnEnded { end: End::Failed(why) | End::Truncated(why), .. } => {
+                    if let Some(last) = &last {
+                        hold!(world, last == why, "{last:?} became {why:?}");
+                    }
+                }
+                _ => {}
+            }
+        }
+        let mut checker = Checker::new(Scope::Session);
+        for moment in world.story() {
+            match moment {
+                Moment::In(given, _) => checker.input(&given.input()),
+                Moment::Out(said) if matches!(said.what(), Some(What::Notice { .. })) => {}
+                Moment::Out(said) => checker.output(&said.lend()),
+            }
+        }
+        let fresh: Vec<_> = checker.violations().iter().map(ToString::to_string).collect();
+        let known: Vec<_> = world.violations().iter().map(ToString::to_string).collect();
+        hold!(world, fresh == known, "{fresh:?}");
     }
 
     #[test]
