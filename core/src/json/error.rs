@@ -322,7 +322,7 @@ impl de::Error for DecodeError {
 const SHOWN: usize = 64;
 
 /// Cuts a text that an error repeats, so that an error stays small.
-pub(super) fn shorten(text: &str) -> String {
+pub(crate) fn shorten(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),

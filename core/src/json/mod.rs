@@ -24,6 +24,7 @@ mod text;
 mod variant;
 mod write;
 
+pub(crate) use error::shorten;
 pub use error::{DecodeError, DecodeErrorKind, Found, JsonFault, JsonFaultKind};
 pub use lazy::Lazy;
 pub use members::Members;

@@ -206,6 +206,15 @@ impl<'a> Raw<'a> {
         last
     }
 
+    /// Gives each member of the object that it is, in order; those whose name comes twice, too. Nothing for a value of
+    /// another type.
+    pub fn each_member(self, mut visit: impl FnMut(&str, Raw<'a>)) {
+        Cursor::new(self.0).members(|name, value| {
+            visit(name, value);
+            None::<()>
+        });
+    }
+
     /// Decodes it, as [`Object::decode`] does.
     ///
     /// # Errors

@@ -9,4 +9,7 @@
 )]
 
 mod agentx_kit;
+mod permissions;
+mod prompts;
 mod recordings;
+mod strict;

@@ -4,7 +4,11 @@
 //! provider are fixed when the process starts. *claude* is the wire that the SDKs of that name speak. What differs is a
 //! bit of the [`Policy`](policy::Policy), and never a path of its own in the code.
 
+pub mod decision;
+pub mod hear;
+pub mod import;
 pub mod policy;
+pub mod prompt;
 pub mod wire;
 
 pub use policy::{Policy, Preset};

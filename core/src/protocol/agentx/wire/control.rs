@@ -209,6 +209,15 @@ impl<'a> ControlRequest<'a> {
         self.request.get().unwrap_or(Raw::NULL).decode()
     }
 
+    /// Whether the operation has any member beside its name, `null` or not: those that take none refuse it then.
+    pub fn has_fields(&self) -> bool {
+        let mut has = false;
+        if let Some(request) = self.request.get() {
+            request.each_member(|name, _| has |= name != "subtype");
+        }
+        has
+    }
+
     /// The operation's name.
     pub fn subtype(&self) -> Tag<'a> {
         match self.request.get() {

@@ -5,7 +5,7 @@
 //! and U+2029 (WIRE, section 1). The two are inverse up to key order, spacing, escapes, the spelling of numbers, halves
 //! of surrogate pairs and the other spelling of a request's id (L10).
 //!
-//! What the strict wire refuses besides is [`hear`](super::hear)'s: members that a record doesn't have, a member
+//! What the strict wire refuses besides is [`hear`](super::hear::hear)'s: members that a record doesn't have, a member
 //! twice, shapes that no waiter can read.
 //!
 //! Read lazily are the operation of a request ([`ControlRequest::operation`]), so that one that lacks a member still
@@ -352,6 +352,7 @@ lines! {
     "the session" Init in System, "the state" SessionStateChanged in System, "the state" Status in System,
     "the boundary" CompactBoundary in System, "the output" LocalCommandOutput in System,
     "the retry" ApiRetry in System, "the denial" PermissionDenied in System,
+    "the note" Informational in System, "the note" Notification in System,
     "the request" ControlRequest in Request, "the answer" ControlResponse in Response,
     "the withdrawal" ControlCancel in Cancel
 }

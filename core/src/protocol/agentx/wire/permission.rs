@@ -113,9 +113,12 @@ objects! { without ["subtype"];
         blocked_path "blocked_path": Option<Str<'a>>,
         decision_reason "decision_reason": Option<Lazy<'a>>,
         decision_reason_type "decision_reason_type": Option<Str<'a>>,
+        decision_reason_hook_event "decision_reason_hook_event": Option<Str<'a>>,
+        decision_reason_hook_source "decision_reason_hook_source": Option<Str<'a>>,
         tool_use_id "tool_use_id": Str<'a>,
         agent_id "agent_id": Option<Str<'a>>,
-        mcp_server "mcp_server": Option<Str<'a>>,
+        /// Whose tool it is: `name` and `source`.
+        mcp_server "mcp_server": Any<'a>,
         matched_ask_rule "matched_ask_rule": Option<Kept<'a, MatchedAskRule<'a>>>,
         suppress_always_allow_rule "suppress_always_allow_rule": Option<bool>,
         default_to_no "default_to_no": Option<bool>,

@@ -216,6 +216,31 @@ objects! { without ["type", "subtype"];
         uuid "uuid": Str<'a>,
         session_id "session_id": Str<'a>,
     }
+    /// Something to show. claude only.
+    Informational {
+        content "content": Lazy<'a>,
+        level "level": Option<Str<'a>>,
+        prevent_continuation "prevent_continuation": Option<bool>,
+        /// What became of a prompt that a hook stopped.
+        prompt_submit_outcome "prompt_submit_outcome": Any<'a>,
+        uuid "uuid": Str<'a>,
+        session_id "session_id": Str<'a>,
+    }
+    /// Something to tell a person. claude only.
+    Notification {
+        key "key": Str<'a>,
+        text "text": Lazy<'a>,
+        priority "priority": Option<Str<'a>>,
+        session_id "session_id": Str<'a>,
+        uuid "uuid": Str<'a>,
+    }
+    /// How much the model has thought so far. claude only.
+    ThinkingTokens {
+        estimated_tokens "estimated_tokens": Num<'a>,
+        estimated_tokens_delta "estimated_tokens_delta": Num<'a>,
+        session_id "session_id": Str<'a>,
+        uuid "uuid": Str<'a>,
+    }
 }
 
 tagged! {
@@ -238,6 +263,9 @@ tagged! {
         ApiRetry(ApiRetry) = "api_retry",
         PermissionDenied(PermissionDenied) = "permission_denied",
         BackgroundTasksChanged(BackgroundTasksChanged) = "background_tasks_changed",
+        Informational(Informational) = "informational",
+        Notification(Notification) = "notification",
+        ThinkingTokens(ThinkingTokens) = "thinking_tokens",
     }
 }
 
