@@ -3,6 +3,45 @@
 //! A [`Twisted`] agent is another agent behind a [`Twist`]: inputs and outputs pass through it and may be changed,
 //! lost, doubled or made up. The agent itself knows nothing of it, so that a test of the tests needs no switch in what
 //! is tested. What lies on the wire is twisted by a [`Tamper`](crate::world::Tamper).
+//!
+//! ```
+//! use turnwire::session::config::Gates;
+//! use turnwire::vocab::*;
+//! use turnwire_proptests::faults::{Twist, Twisted};
+//! use turnwire_proptests::reference::Judged;
+//! use turnwire_proptests::scenario::Scenario;
+//! use turnwire_proptests::world::{By, Said, START, World, play_agent};
+//! # use turnwire::{protocol::openmax::Openmax, session::Session, vocab::laws::Scope};
+//! # use turnwire_proptests::world::Speaks;
+//!
+//! let scenario = Scenario::parse(
+//!     "turnwire scenario 1
+//! set world agent
+//! > prompt if-idle
+//! + model 0 text \"hello \"
+//! + model 0 failed server reached
+//! @ jump
+//! + answer 0 read
+//! + tool 0 ok
+//! ",
+//! )?;
+//!
+//! /// Forgets the ends of its turns.
+//! struct Forgets;
+//! impl Twist for Forgets {
+//!     fn output(&mut self, said: Said) -> Vec<Said> {
+//!         let end = matches!(said.what(), Some(What::TurnEnded { .. }));
+//!         if end { vec![] } else { vec![said] }
+//!     }
+//! }
+//! # let session = Session::new(scenario.setup.session(), Box::new(Openmax::info()), START);
+//! let agent = Twisted::new(session, Forgets);
+//! let world = World::new(agent, Scope::Session, START);
+//!
+//! let report = play_agent(&scenario, world, Judged::Session(Gates::default()));
+//! assert!(report.has(By::Checker, "S-15"), "{report}");
+//! # Ok::<(), turnwire_proptests::script::Unreadable>(())
+//! ```
 
 use std::collections::VecDeque;
 

@@ -3,57 +3,80 @@
 //! * [`scenario`]: any bytes are a configuration and a list of steps, and a text that a person can read. The one
 //!   decoder feeds property tests, whose bytes shrink, and fuzzers.
 //! * [`world`]: host, Client, a disturbed pipe, the observer, Server, agent and driver in memory, on one virtual clock.
-//!   [`world::run`] plays bytes; [`world::play_ends`] plays your own agent, or another protocol
-//!   ([`world::Speaks`]). Live-lock and dead-lock are findings, with the whole story.
+//!   [`world::run`] plays bytes. Live-lock and dead-lock are findings, with the whole story.
 //! * [`mod@reference`]: a model that is simpler than what it judges, and predicts what may be seen (TW-01 … TW-10).
-//! * [`laws`]: L1 – L10 as functions over your own machine; [`laws::check`] holds all of ours to them.
+//! * [`laws`]: L1 – L10 as functions over any machine; [`laws::check`] holds all machines of a scenario to them.
 //! * [`faults`]: an agent with a fault put in on purpose, to see who finds it.
 //! * [`fuzz`]: targets for fuzzers: any bytes, one invariant.
 //! * [`script`], [`cases`]: what hosts, models, tools, hooks and disks do; small inputs after public bug reports.
 //!
-//! Everything here takes an agent as [`turnwire::vocab::Agent`] and knows nothing of how it works. Yours is tested like
-//! this:
+//! # Your own implementation
+//!
+//! Nothing here knows how an agent, a protocol or a machine works inside.
+//!
+//! | you have | you write | and hold it to |
+//! |---|---|---|
+//! | an agent | [`turnwire::vocab::Agent`] | [`world::play_agent`], and behind any protocol's wire [`world::play_ends`] |
+//! | a protocol | [`turnwire::protocol::observer::Observed`] and [`world::Speaks`] | [`world::run_over`], [`laws::check`], the targets of [`fuzz::of`] |
+//! | a parser, a decoder, a state machine of any kind | [`laws::Machine`] | each law by itself |
+//! | a program in any language | nothing | [`wiretap`] on its pipes, or `turnwire check` |
+//!
+//! An agent takes inputs and gives outputs; the world is its driver, and tells it of models, tools, hooks, disks and
+//! time. This one takes every command and answers none:
 //!
 //! ```
-//! use turnwire::session::config::Gates;
-//! use turnwire::vocab::*;
-//! use turnwire_proptests::faults::{Twist, Twisted};
-//! use turnwire_proptests::reference::Judged;
-//! use turnwire_proptests::scenario::Scenario;
-//! use turnwire_proptests::world::{By, Said, Speaks, World, START, play_agent};
-//! # use turnwire::{protocol::openmax::Openmax, session::Session, vocab::laws::Scope};
+//! use turnwire::{protocol::openmax::Openmax, vocab::{laws::Scope, *}};
+//! use turnwire_proptests::{
+//!     reference::Judged,
+//!     scenario::Scenario,
+//!     world::{By, START, Speaks, Untouched, World, play_ends},
+//! };
 //!
-//! // A host, a model and a clock, as a text. Any bytes will do, too: `Scenario::decode`.
-//! let scenario = Scenario::parse(
-//!     "turnwire scenario 1
-//! set world agent
-//! > prompt if-idle
-//! + model 0 text \"hello \"
-//! + model 0 failed server reached
-//! @ jump
-//! + answer 0 read
-//! + tool 0 ok
-//! ",
-//! )?;
+//! /// Says who it is, and nothing else.
+//! struct Mute {
+//!     hello: Option<Event>,
+//!     lent: Option<Event>,
+//! }
 //!
-//! // Your agent in its place. Here it is ours, and it forgets the ends of its turns.
-//! struct Forgets;
-//! impl Twist for Forgets {
-//!     fn output(&mut self, said: Said) -> Vec<Said> {
-//!         let end = matches!(said.what(), Some(What::TurnEnded { .. }));
-//!         if end { vec![] } else { vec![said] }
+//! impl Agent for Mute {
+//!     fn handle(&mut self, _: Input<'_>, _: Now) -> Result<(), Misuse> {
+//!         Ok(())
+//!     }
+//!     fn poll_output(&mut self) -> Option<Output<'_>> {
+//!         self.lent = Some(self.hello.take()?);
+//!         self.lent.as_ref().map(Output::Event)
+//!     }
+//!     fn poll_timeout(&self) -> Option<Due> {
+//!         self.hello.as_ref().map(|hello| Due { at_us: hello.at.mono_us, why: "output" })
+//!     }
+//!     fn wants_input(&self) -> bool {
+//!         true
+//!     }
+//!     fn wants_bulk(&self) -> bool {
+//!         true
+//!     }
+//!     fn body(&self, _: RunId, _: &Effect) -> Option<EffectBody<'_>> {
+//!         None
 //!     }
 //! }
-//! # let session = Session::new(scenario.setup.session(), Box::new(Openmax::info()), START);
-//! let agent = Twisted::new(session, Forgets);
-//! let world = World::new(agent, Scope::Session, START);
 //!
-//! let report = play_agent(&scenario, world, Judged::Session(Gates::default()));
-//! assert!(report.has(By::Checker, "S-15"), "{report}");
+//! let opened = What::Opened(Box::new(Openmax::info()));
+//! let hello = Event { at: START, run: RunId::MAIN, seen: Seen::Real, what: opened };
+//! let mute = Mute { hello: Some(hello), lent: None };
+//!
+//! // A host, a model, the wire and a clock, as a text. Any bytes will do, too: `Scenario::decode`.
+//! let scenario = Scenario::parse("turnwire scenario 1\n> prompt if-idle\n= cut host 3\n@ pass 5000000\n")?;
+//! let world = World::new(mute, Scope::Any, START);
+//! let report = play_ends::<Openmax, _>(&scenario, world, Judged::Client, Box::new(Untouched));
+//!
+//! // Its driver misses the reply, by invariant S-07.
+//! assert!(report.has(By::Driver, "S-07"), "{report}");
 //! // The report is a scenario itself, with what was said in its comments.
 //! assert_eq!(Scenario::parse(&report.to_string())?, scenario);
 //! # Ok::<(), turnwire_proptests::script::Unreadable>(())
 //! ```
+//!
+//! Where somebody is to find a fault in an agent that has none, [`faults`] puts it there.
 
 use proptest::test_runner::{Config, RngSeed};
 
