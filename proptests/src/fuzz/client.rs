@@ -4,7 +4,7 @@ use turnwire::{frame::LineSplitter, protocol::observer::Dir, vocab::*};
 
 use super::{Told, must, shown, story};
 use crate::{
-    laws::{self, Broken, ClientInput, ClientMachine, law_l1, law_l8},
+    laws::{self, Broken, ClientInput, ClientMachine, law_l8},
     scenario::Setup,
     script::{Action, Answering, command},
     world::{HostEnd, START, Speaks, Wish, line_rules},
@@ -196,8 +196,7 @@ impl<P: Speaks> Rig<P> {
         })?;
         let up = line_rules::<P>(Dir::Agent);
         let make = || ClientMachine::<P>::new(P::client(setup), up);
-        law_l1(make, &self.recorded, size)?;
-        laws::all(make, &self.recorded)?;
+        laws::hold_cut(make, &self.recorded, size, 3)?;
         law_l8(make, &self.recorded, laws::wished_again)
     }
 }

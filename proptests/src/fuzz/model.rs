@@ -8,7 +8,7 @@ use turnwire::{
 use super::{NOW, must, shown};
 use crate::{
     bytes::Source,
-    laws::{self, Broken, ReplyInput, ReplyMachine, law_l1},
+    laws::{self, Broken, ReplyInput, ReplyMachine},
 };
 
 /// Whatever an OpenAI-compatible endpoint sends, cut anywhere, gives the same chunks and exactly one settlement, and
@@ -54,8 +54,7 @@ fn reply(api: Api, data: &[u8]) -> Result<(), Broken> {
     let head = [at(ReplyInput::Head(status))];
     let story: Vec<(ReplyInput, Now)> = head.into_iter().chain(body).chain([at(last)]).collect();
     let make = || ReplyMachine::new(api, limits, streamed);
-    law_l1(make, &story, size)?;
-    laws::all(make, &story)?;
+    laws::hold_cut(make, &story, size, 3)?;
     laws::settles_once(make(), &story)
 }
 

@@ -14,7 +14,7 @@ use turnwire::{
 
 use super::{Told, must, shown, story};
 use crate::{
-    laws::{self, Broken, ServerInput, ServerMachine, law_l1, law_l8},
+    laws::{self, Broken, ServerInput, ServerMachine, law_l8},
     reference::{Judged, Reference},
     scenario::{SETUP_BYTES, Scenario, Setup},
     script::{Action, Judging, Piece, Tool, ToolNews, act, settle},
@@ -444,8 +444,7 @@ impl<P: Speaks> Rig<P> {
         }
         let down = line_rules::<P>(Dir::Host);
         let make = || ServerMachine::<P>::new(P::server(setup), down);
-        law_l1(make, &self.recorded, size)?;
-        laws::all(make, &self.recorded)?;
+        laws::hold_cut(make, &self.recorded, size, 3)?;
         law_l8(make, &self.recorded, laws::asked_again)
     }
 }

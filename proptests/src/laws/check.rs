@@ -9,7 +9,7 @@ use turnwire::{
 };
 
 use super::{
-    AgentMachine, Broken, ClientInput, ClientMachine, LineMachine, Machine, ObserverMachine,
+    AgentMachine, Broken, ClientInput, ClientMachine, Cut, LineMachine, Machine, ObserverMachine,
     ReplyInput, ReplyMachine, ServerInput, ServerMachine, SseMachine, law_l1, law_l2, law_l3,
     law_l4, law_l5, law_l6, law_l7, law_l8, law_l9, law_l10_line,
 };
@@ -64,19 +64,24 @@ fn check_agent(
         let session = Session::new(config.clone(), Box::new(info.clone()), START);
         AgentMachine(session)
     };
-    all(make, story)?;
+    hold(make, story, 3)?;
     let snapshots = config.policy.snapshots;
     law_l8(make, story, |given| {
         settled_again(given, snapshots).into_iter().collect()
     })
 }
 
-/// Laws that take nothing but a machine and a story.
-pub(crate) fn all<M: Machine>(
+/// Every law that takes nothing but a machine and a story, and isn't about bytes: L2 (drained after `every` inputs) to
+/// L7, and L9.
+///
+/// # Errors
+/// The first law that is broken.
+pub fn hold<M: Machine>(
     make: impl Fn() -> M,
     story: &[(M::Input, Now)],
+    every: usize,
 ) -> Result<(), Broken> {
-    law_l2(&make, story, 3)?;
+    law_l2(&make, story, every)?;
     law_l3(&make, story)?;
     law_l4(&make, story)?;
     law_l5(&make, story)?;
@@ -85,19 +90,30 @@ pub(crate) fn all<M: Machine>(
     law_l9(&make, story, |_| None, 0)
 }
 
+/// L1 of a machine that is told bytes, which come in pieces of `size` as well, and all that [`hold`] says.
+///
+/// # Errors
+/// The first law that is broken.
+pub fn hold_cut<M: Machine<Input: Cut>>(
+    make: impl Fn() -> M,
+    story: &[(M::Input, Now)],
+    size: usize,
+    every: usize,
+) -> Result<(), Broken> {
+    law_l1(&make, story, size)?;
+    hold(make, story, every)
+}
+
 fn check_ends<P: Speaks>(setup: &Setup, recorded: &Recorded<P>, size: usize) -> Result<(), Broken> {
     let (down, up) = (line_rules::<P>(Dir::Host), line_rules::<P>(Dir::Agent));
     let server = || ServerMachine::<P>::new(P::server(setup), down);
     let client = || ClientMachine::<P>::new(P::client(setup), up);
     let observer = || ObserverMachine::<P>::new(P::observer(setup), down, up);
-    law_l1(server, &recorded.server, size)?;
-    all(server, &recorded.server)?;
+    hold_cut(server, &recorded.server, size, 3)?;
     law_l8(server, &recorded.server, asked_again)?;
-    law_l1(client, &recorded.client, size)?;
-    all(client, &recorded.client)?;
+    hold_cut(client, &recorded.client, size, 3)?;
     law_l8(client, &recorded.client, wished_again)?;
-    law_l1(observer, &recorded.observer, size)?;
-    all(observer, &recorded.observer)?;
+    hold_cut(observer, &recorded.observer, size, 3)?;
 
     let bytes = |input: &(ServerInput<P>, Now)| match &input.0 {
         ServerInput::Bytes(bytes) => Some((bytes.clone(), input.1)),
@@ -119,8 +135,7 @@ fn check_ends<P: Speaks>(setup: &Setup, recorded: &Recorded<P>, size: usize) -> 
 
 fn check_lines(rules: LineRules, story: &[(Vec<u8>, Now)], size: usize) -> Result<(), Broken> {
     let make = || LineMachine::new(rules);
-    law_l1(make, story, size)?;
-    all(make, story)
+    hold_cut(make, story, size, 3)
 }
 
 /// What settles an effect, once more.
@@ -229,8 +244,7 @@ pub fn check_decoders(data: &[u8]) -> Result<(), Broken> {
         ..SseLimits::default()
     };
     let sse = || SseMachine::new(limits);
-    law_l1(sse, &bytes, size)?;
-    all(sse, &bytes)?;
+    hold_cut(sse, &bytes, size, 3)?;
 
     let limits = ReplyLimits {
         reply_bytes: limit,
@@ -247,8 +261,7 @@ pub fn check_decoders(data: &[u8]) -> Result<(), Broken> {
     let body = pieces.into_iter().map(ReplyInput::Bytes);
     let head = [ReplyInput::Head(status)];
     let story: Vec<_> = head.into_iter().chain(body).chain([last]).map(at).collect();
-    law_l1(reply, &story, size)?;
-    all(reply, &story)?;
+    hold_cut(reply, &story, size, 3)?;
     settles_once(reply(), &story)
 }
 

@@ -40,8 +40,8 @@ use std::fmt::{self, Debug};
 
 use turnwire::vocab::{Due, Misuse, Now};
 
-pub(crate) use self::check::{all, asked_again, settles_once, wished_again};
-pub use self::check::{check, check_decoders, check_session};
+pub(crate) use self::check::{asked_again, settles_once, wished_again};
+pub use self::check::{check, check_decoders, check_session, hold, hold_cut};
 pub use self::machines::{
     AgentMachine, ClientInput, ClientMachine, ClientSaid, LineMachine, LineSaid, ObserverInput,
     ObserverMachine, ReplyInput, ReplyMachine, ServerInput, ServerMachine, ServerSaid, SseMachine,

@@ -18,9 +18,7 @@ use turnwire::protocol::Protocol;
 use turnwire::protocol::omp::{ClientConfig, Omp};
 use turnwire::vocab::*;
 use turnwire_proptests::config;
-use turnwire_proptests::laws::{
-    ClientInput, ClientMachine, law_l1, law_l2, law_l3, law_l4, law_l5, law_l6, law_l9,
-};
+use turnwire_proptests::laws::{ClientInput, ClientMachine, hold_cut, law_l1, law_l2, law_l5};
 
 /// Something that happens.
 #[derive(Clone, Debug)]
@@ -278,17 +276,7 @@ fn machine() -> ClientMachine<Omp> {
 }
 
 fn holds(story: &[(ClientInput<Omp>, Now)], every: usize) -> Result<(), String> {
-    let laws = [
-        law_l1(machine, story, 7),
-        law_l2(machine, story, every.max(1)),
-        law_l3(machine, story),
-        law_l4(machine, story),
-        law_l5(machine, story),
-        law_l6(machine, story),
-        law_l9(machine, story, |_| None, usize::MAX),
-    ];
-    laws.into_iter()
-        .try_for_each(|law| law.map_err(|broken| broken.to_string()))
+    hold_cut(machine, story, 7, every.max(2)).map_err(|broken| broken.to_string())
 }
 
 proptest! {

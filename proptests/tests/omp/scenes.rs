@@ -13,9 +13,7 @@ use omp_server_kit::labels::{expected, labels};
 use omp_server_kit::{Rig, config};
 use turnwire::protocol::Protocol;
 use turnwire::protocol::omp::Omp;
-use turnwire_proptests::laws::{
-    ServerMachine, law_l1, law_l2, law_l3, law_l4, law_l5, law_l6, law_l9,
-};
+use turnwire_proptests::laws::{ServerMachine, hold_cut};
 
 /// Name, neutral events, lines.
 const SCENES: &[(&str, &str, &str)] = &[
@@ -322,18 +320,9 @@ fn l1_l2_l3_l4_l5_l6_l9_scenes_keep_the_laws_of_every_machine() {
         rig.play(events);
         let make = || ServerMachine::<Omp>::new(config(), Omp::host_line_rules());
         let story = &rig.story;
-        for law in [
-            law_l1(make, story, 3),
-            law_l2(make, story, 3),
-            law_l3(make, story),
-            law_l4(make, story),
-            law_l5(make, story),
-            law_l6(make, story),
-            law_l9(make, story, |_| None, 0),
-        ] {
-            let broken = law
-                .map_err(|broken| (broken.law, broken.why.chars().take(400).collect::<String>()));
-            assert_eq!(broken, Ok(()), "scene: {name}");
-        }
+        let law = hold_cut(make, story, 3, 3);
+        let broken =
+            law.map_err(|broken| (broken.law, broken.why.chars().take(400).collect::<String>()));
+        assert_eq!(broken, Ok(()), "scene: {name}");
     }
 }

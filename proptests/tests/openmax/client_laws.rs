@@ -16,9 +16,7 @@ use proptest::sample::select;
 use turnwire::protocol::Protocol;
 use turnwire::protocol::openmax::{ClientConfig, Openmax};
 use turnwire::vocab::*;
-use turnwire_proptests::laws::{
-    ClientMachine, law_l1, law_l2, law_l3, law_l4, law_l5, law_l6, law_l9,
-};
+use turnwire_proptests::laws::{ClientMachine, hold_cut};
 
 /// Something that happens.
 #[derive(Clone, Debug)]
@@ -215,17 +213,7 @@ proptest! {
     ) {
         let story = &play(false, true, &steps).story();
         let make = || ClientMachine::<Openmax>::new(ClientConfig::default(), Openmax::agent_line_rules());
-        for law in [
-            law_l1(make, story, size),
-            law_l2(make, story, every),
-            law_l3(make, story),
-            law_l4(make, story),
-            law_l5(make, story),
-            law_l6(make, story),
-            law_l9(make, story, |_| None, 0),
-        ] {
-            prop_assert_eq!(law, Ok(()));
-        }
+        prop_assert_eq!(hold_cut(make, story, size, every), Ok(()));
     }
 
     /// L9: noise for an agent.

@@ -21,9 +21,7 @@ use turnwire::protocol::openmax::wire::{AgentLine, EventLine};
 use turnwire::protocol::openmax::{Extra, Openmax, ServerConfig};
 use turnwire::protocol::{Protocol, Server, ServerOutput};
 use turnwire::vocab::*;
-use turnwire_proptests::laws::{
-    Broken, ServerInput, ServerMachine, law_l1, law_l2, law_l3, law_l4, law_l5, law_l6, law_l9,
-};
+use turnwire_proptests::laws::{Broken, ServerInput, ServerMachine, hold_cut};
 use turnwire_proptests::world::Said;
 
 pub const SEED: [u8; 32] = [7; 32];
@@ -202,14 +200,7 @@ impl Rig {
     pub fn laws(&self, size: usize, every: usize) -> Result<(), Broken> {
         let make =
             || ServerMachine::<Openmax>::new(self.config.clone(), Openmax::host_line_rules());
-        let story = &self.story();
-        law_l1(make, story, size)?;
-        law_l2(make, story, every)?;
-        law_l3(make, story)?;
-        law_l4(make, story)?;
-        law_l5(make, story)?;
-        law_l6(make, story)?;
-        law_l9(make, story, |_| None, 0)
+        hold_cut(make, &self.story(), size, every)
     }
 
     pub fn host(&mut self, line: &str) {
