@@ -46,6 +46,7 @@ class Host:
     def __init__(self, cli: str, plan: dict[str, Any]) -> None:
         self.cli = cli
         self.plan = plan
+        self.first_prompt: str | None = None
         self.permissions = 0
 
     def options(self) -> ClaudeAgentOptions:
@@ -56,6 +57,11 @@ class Host:
             cwd=Path.cwd(),
             include_partial_messages=wanted.get("partial", False),
             stderr=lambda line: print(line, file=sys.stderr),
+            max_budget_usd=wanted.get("max_budget"),
+            fork_session=wanted.get("fork", False),
+            continue_conversation=wanted.get("continue", False),
+            enable_file_checkpointing=wanted.get("checkpoints", False),
+            extra_args={"replay-user-messages": None} if wanted.get("checkpoints") else {},
             **{name: wanted[name] for name in same if name in wanted},
         )
         if "permission" in wanted:
@@ -126,6 +132,8 @@ class Host:
         for _ in [what["prompt"], *what.get("also", [])]:
             async for message in client.receive_response():
                 say("message", message=plain(message))
+                if isinstance(message, UserMessage):
+                    self.first_prompt = self.first_prompt or message.uuid
                 if when == "delta" and is_text_delta(message):
                     when = None
                     await client.interrupt()
@@ -150,6 +158,7 @@ class Host:
             value = await {
                 "set_permission_mode": lambda: client.set_permission_mode(what["value"]),
                 "set_model": lambda: client.set_model(what["value"]),
+                "rewind": lambda: client.rewind_files(self.first_prompt or "no prompt was repeated"),
                 "mcp_status": client.get_mcp_status,
                 "server_info": client.get_server_info,
                 "context_usage": client.get_context_usage,
@@ -202,9 +211,9 @@ def plain(message: Any) -> dict[str, Any]:
                 "id": message.message_id,
             }
         case UserMessage(content=str(text)):
-            return {"type": "user", "blocks": [{"type": "text", "text": text}]}
+            return {"type": "user", "blocks": [{"type": "text", "text": text}], "uuid": message.uuid}
         case UserMessage():
-            return {"type": "user", "blocks": [block(part) for part in message.content]}
+            return {"type": "user", "blocks": [block(part) for part in message.content], "uuid": message.uuid}
         case SystemMessage():
             return {"type": "system", "subtype": message.subtype, "data": message.data}
         case StreamEvent():

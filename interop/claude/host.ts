@@ -52,6 +52,7 @@ class Prompts implements AsyncIterable<SDKUserMessage> {
 
 class Host {
 	#permissions = 0;
+	#firstPrompt?: string;
 
 	constructor(
 		readonly cli: string,
@@ -71,7 +72,12 @@ class Host {
 			systemPrompt: wanted.system_prompt,
 			allowedTools: wanted.allowed_tools,
 			disallowedTools: wanted.disallowed_tools,
+			maxBudgetUsd: wanted.max_budget,
 			resume: wanted.resume,
+			forkSession: wanted.fork,
+			continue: wanted.continue,
+			enableFileCheckpointing: wanted.checkpoints,
+			extraArgs: wanted.checkpoints ? { "replay-user-messages": null } : undefined,
 			sessionId: wanted.session_id,
 		};
 		if (wanted.permission) options.canUseTool = (name, input, context) => this.#permit(name, input, context);
@@ -128,6 +134,7 @@ class Host {
 				const { done, value: message } = await session.next();
 				if (done) throw new Error("the session ended without a result");
 				say({ event: "message", message: plain(message) });
+				if (message.type === "user") this.#firstPrompt ??= message.uuid;
 				if (when === "delta" && isTextDelta(message)) {
 					when = undefined;
 					await session.interrupt();
@@ -149,31 +156,33 @@ class Host {
 
 	async #ask(session: Query, what: Ask): Promise<void> {
 		try {
-			say({ event: "answer", ask: what.ask, value: await answer(session, what) });
+			say({ event: "answer", ask: what.ask, value: await this.#answer(session, what) });
 		} catch (error) {
 			say({ event: "answer", ask: what.ask, error: textOf(error) });
+		}
+	}
+
+	async #answer(session: Query, what: Ask): Promise<unknown> {
+		switch (what.ask) {
+			case "set_permission_mode":
+				return await session.setPermissionMode(what.value as Parameters<Query["setPermissionMode"]>[0]);
+			case "set_model":
+				return await session.setModel(what.value);
+			case "rewind":
+				return await session.rewindFiles(this.#firstPrompt ?? "no prompt was repeated");
+			case "mcp_status":
+				return { mcpServers: await session.mcpServerStatus() };
+			case "server_info":
+				return await session.initializationResult();
+			case "context_usage":
+				return await session.getContextUsage();
+			case "interrupt":
+				return await session.interrupt();
 		}
 	}
 }
 
 type PermissionUpdates = Extract<PermissionResult, { behavior: "allow" }>["updatedPermissions"];
-
-async function answer(session: Query, what: Ask): Promise<unknown> {
-	switch (what.ask) {
-		case "set_permission_mode":
-			return await session.setPermissionMode(what.value as Parameters<Query["setPermissionMode"]>[0]);
-		case "set_model":
-			return await session.setModel(what.value);
-		case "mcp_status":
-			return { mcpServers: await session.mcpServerStatus() };
-		case "server_info":
-			return await session.initializationResult();
-		case "context_usage":
-			return await session.getContextUsage();
-		case "interrupt":
-			return await session.interrupt();
-	}
-}
 
 function withPicture(text: string, picture: NonNullable<Prompt["picture"]>): SDKUserMessage["message"]["content"] {
 	const source = { type: "base64", ...picture } as { type: "base64"; media_type: "image/png"; data: string };
@@ -217,7 +226,7 @@ function plain(message: SDKMessage): Message {
 		}
 		case "user": {
 			const { content } = message.message;
-			return { type: "user", blocks: typeof content === "string" ? [{ type: "text", text: content }] : (content as Block[]) };
+			return { type: "user", blocks: typeof content === "string" ? [{ type: "text", text: content }] : (content as Block[]), uuid: message.uuid ?? null };
 		}
 		case "system":
 			return { type: "system", subtype: message.subtype, data: message };

@@ -21,6 +21,8 @@ export type Step =
 	  }
 	/** A request of the host's between two prompts. */
 	| { ask: "set_permission_mode" | "set_model"; value: string }
+	/** Sets the files back to what they were at the first prompt; needs `checkpoints`. */
+	| { ask: "rewind" }
 	| { ask: "mcp_status" | "server_info" | "context_usage" | "interrupt" };
 
 export interface PlanOptions {
@@ -31,14 +33,21 @@ export interface PlanOptions {
 	tools?: HostTool[];
 	partial?: boolean;
 	max_turns?: number;
+	/** US dollars. */
+	max_budget?: number;
 	permission_mode?: string;
 	model?: string;
 	system_prompt?: string;
 	/** Of the tools that the agent brings, only these. */
 	allowed_tools?: string[];
 	disallowed_tools?: string[];
-	/** Goes on with this session. */
+	/** Goes on with this session, or with a copy of it. */
 	resume?: string;
+	fork?: boolean;
+	/** Goes on with the last session of the folder. */
+	continue?: boolean;
+	/** The agent keeps what files were before each prompt, and repeats prompts so that the host learns their ids. */
+	checkpoints?: boolean;
 	session_id?: string;
 }
 
@@ -83,7 +92,7 @@ export type Input = Record<string, any>;
 
 export type Message =
 	| { type: "assistant"; model: string; blocks: Block[]; error: string | null; id: string | null }
-	| { type: "user"; blocks: Block[] }
+	| { type: "user"; blocks: Block[]; uuid: string | null }
 	| { type: "system"; subtype: string; data: Record<string, any> }
 	| { type: "stream_event"; stream: Record<string, any> }
 	| Result

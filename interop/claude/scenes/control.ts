@@ -80,4 +80,16 @@ export const control = (host: Host): Scene[] => [
 		assert.ok(context.maxTokens > 0 && context.totalTokens >= 0 && Array.isArray(context.categories));
 		good(seen, 1);
 	}),
+
+	scene("files that are set back", async stage => {
+		stage.provider.script(call("", writes("note.txt", "noted")), say("Done."));
+		const seen = await host.client(stage, [{ prompt: "Write it." }, { ask: "rewind" }], {
+			permission: [{ allow: true }],
+			checkpoints: true,
+		});
+		assert.deepEqual(seen.outcomes().map(({ failed }) => failed), [false]);
+		assert.ok(seen.messages("user").some(({ uuid, blocks }) => uuid && blocks.some(block => block.type === "text" && block.text === "Write it.")));
+		assert.equal(seen.all("answer")[0]!.error, undefined);
+		assert.ok(!exists(stage, "note.txt"));
+	}),
 ];

@@ -3,11 +3,14 @@
 import assert from "node:assert/strict";
 import { call, refuse, say, think } from "../../common/provider.ts";
 import type { Scene } from "../../common/scene.ts";
-import { writes } from "../agents.ts";
+import { shell, writes } from "../agents.ts";
 import { asked, good, type Host, read, scene } from "./host.ts";
 
 /** A PNG of one pixel. */
 const DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+/** A model whose price is known. */
+const PRICED = "claude-haiku-4-5";
 
 export const turns = (host: Host): Scene[] => [
 	scene("a query", async stage => {
@@ -151,5 +154,32 @@ export const turns = (host: Host): Scene[] => [
 		const session_id = "5d3c1c92-3f2b-4b0e-9b7a-0c8f6f1c2a11";
 		const seen = await host.query(stage, "Greet me.", { session_id });
 		assert.equal(good(seen).session_id, session_id);
+	}),
+
+	scene("a copy of a session", async stage => {
+		stage.provider.script(say("I keep it."), say("Blue."), say("Red."));
+		const first = good(await host.query(stage, "My colour is blue."));
+		const copy = good(await host.query(stage, "Which is it?", { resume: first.session_id, fork: true }));
+		assert.notEqual(copy.session_id, first.session_id);
+		assert.deepEqual(asked(stage, 1, "assistant"), ["I keep it."]);
+		// The first one knows nothing of its copy.
+		good(await host.query(stage, "And now?", { resume: first.session_id }));
+		assert.deepEqual(asked(stage, 2, "assistant"), ["I keep it."]);
+	}),
+
+	scene("the last session of the folder", async stage => {
+		stage.provider.script(say("I keep it."), say("Blue."));
+		const first = good(await host.query(stage, "My colour is blue."));
+		const seen = await host.query(stage, "Which is it?", { continue: true });
+		assert.equal(good(seen).session_id, first.session_id);
+		assert.deepEqual(asked(stage, 1, "assistant"), ["I keep it."]);
+	}),
+
+	scene("more money than is allowed", async stage => {
+		stage.provider.script(call("", shell("pwd")));
+		const seen = await host.play(stage, { style: "client", steps: [{ prompt: "Run it." }], options: { max_budget: 0.000_001, model: PRICED } });
+		const result = seen.result();
+		assert.deepEqual([result.subtype, result.is_error], ["error_max_budget_usd", true]);
+		assert.ok(result.total_cost_usd! > 0);
 	}),
 ];
