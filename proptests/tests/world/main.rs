@@ -13,4 +13,5 @@ mod fuzz_seeds;
 mod laws;
 mod omp;
 mod openmax;
+mod reach;
 mod work;

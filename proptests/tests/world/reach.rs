@@ -1,0 +1,160 @@
+//! The worlds reach what their protocols have: a world in which nothing happens finds nothing.
+
+use std::collections::BTreeMap;
+
+use proptest::{
+    prelude::*,
+    strategy::ValueTree,
+    test_runner::{Config, TestRng, TestRunner},
+};
+use serde_json::Value;
+use turnwire::protocol::{observer::Dir, omp::Omp, openmax::Openmax};
+use turnwire_proptests::{
+    scenario::{Scenario, bytes},
+    world::{Speaks, run_over},
+};
+
+/// What was written in so many worlds, by kind, and how often.
+fn kinds<P: Speaks>(
+    worlds: usize,
+    kind: impl Fn(Dir, &Value) -> String,
+) -> BTreeMap<String, usize> {
+    let config = Config::default();
+    let rng = TestRng::deterministic_rng(config.rng_algorithm);
+    let mut runner = TestRunner::new_with_rng(config, rng);
+    let mut kinds = BTreeMap::new();
+    for _ in 0..worlds {
+        let data = bytes(50).new_tree(&mut runner).unwrap().current();
+        let mut scenario = Scenario::decode(&data);
+        scenario.setup.world = 0;
+        let (_, told) = run_over::<P>(&scenario);
+        for (dir, line) in &told.lines {
+            let line: Value = serde_json::from_slice(line).unwrap_or_default();
+            *kinds.entry(kind(*dir, &line)).or_default() += 1;
+        }
+    }
+    kinds
+}
+
+#[track_caller]
+fn reaches(kinds: &BTreeMap<String, usize>, expected: &[&str]) {
+    let missing: Vec<_> = expected
+        .iter()
+        .filter(|kind| !kinds.contains_key(**kind))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?} not in {kinds:?}");
+}
+
+fn word(line: &Value, name: &str) -> String {
+    line[name].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn worlds_of_openmax_reach_every_command_every_end_and_most_lines() {
+    let kinds = kinds::<Openmax>(200, |dir, line| match dir {
+        Dir::Host => word(line, "cmd"),
+        Dir::Agent if line["type"] == "done" => format!("done {}", word(line, "stop_reason")),
+        Dir::Agent => word(line, "type"),
+    });
+    reaches(
+        &kinds,
+        &[
+            "user",
+            "approve",
+            "approval_mode",
+            "reload",
+            "cancel",
+            "quit",
+            "hello",
+            "budget",
+            "thinking",
+            "token",
+            "usage",
+            "message_done",
+            "tool_start",
+            "tool_end",
+            "approval_request",
+            "approval_settled",
+            "retry",
+            "error",
+            "hook_failed",
+            "turn_refused",
+            "refrozen",
+            "protocol_error",
+            "done stop",
+            "done cancelled",
+            "done error",
+            "done truncated",
+            "done blocked",
+            "done refused",
+            "done max_iterations",
+        ],
+    );
+}
+
+#[test]
+fn worlds_of_omp_reach_commands_events_and_questions() {
+    let kinds = kinds::<Omp>(200, |dir, line| {
+        let kind = word(line, "type");
+        let more = ["command", "method", "status"].map(|name| word(line, name));
+        let failed = if line["success"] == false {
+            " failed"
+        } else {
+            ""
+        };
+        match dir {
+            Dir::Host => kind,
+            Dir::Agent => format!("< {kind} {}{failed}", more.concat()),
+        }
+    });
+    reaches(
+        &kinds,
+        &[
+            "prompt",
+            "abort",
+            "abort_and_prompt",
+            "abort_and_restore_queue",
+            "abort_bash",
+            "abort_retry",
+            "bash",
+            "compact",
+            "extension_ui_response",
+            "fork",
+            "goal",
+            "set_host_tools",
+            "set_host_uri_schemes",
+            "set_interrupt_mode",
+            "set_model",
+            "set_session_name",
+            "< ready ",
+            "< response prompt",
+            "< response prompt failed",
+            "< response parse failed",
+            "< response abort_and_restore_queue",
+            "< response bash",
+            "< response compact",
+            "< response compact failed",
+            "< agent_start ",
+            "< turn_start ",
+            "< message_update ",
+            "< tool_execution_start ",
+            "< tool_execution_end ",
+            "< turn_end ",
+            "< agent_end ",
+            "< prompt_result completed",
+            "< prompt_result aborted",
+            "< prompt_result error",
+            "< session_settled ",
+            "< queue_update ",
+            "< auto_retry_start ",
+            "< auto_retry_end ",
+            "< auto_compaction_start ",
+            "< auto_compaction_end ",
+            "< extension_ui_request select",
+            "< extension_ui_request cancel",
+            "< extension_error ",
+            "< host_tool_call ",
+            "< notice ",
+        ],
+    );
+}
