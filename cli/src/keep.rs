@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use turnwire::vocab::{ApprovalMode, Message, Setting, UnapprovedSource, WriteBody};
 use turnwire_io::store::Writer;
+use turnwire_io::tools::{Bounds, Snapshots};
 use turnwire_io::{Durable, WriteJob};
 
 use crate::say::{self, Stop};
@@ -85,6 +86,15 @@ fn of_earlier(message: Arc<Message>) -> Arc<Message> {
     let mut message = Arc::unwrap_or_clone(message);
     message.prompt = None;
     Arc::new(message)
+}
+
+/// Where files are put aside before the tools change them: beside what was said, and only where that is kept.
+pub fn snapshots(begun: &Begun) -> Option<Snapshots> {
+    let folder = begun.writer.as_ref()?.path().with_extension("files");
+    let ids = begun.history.iter().map(|message| message.id);
+    let newest = ids.filter(|id| !id.is_made_up()).map(|id| id.0).max();
+    let newest = newest.unwrap_or(0);
+    Some(Snapshots::at(folder, newest, Bounds::default()))
 }
 
 /// Makes durable what a session asks for. The session stays this process's own as long as this lives.

@@ -7,7 +7,7 @@ use turnwire::model::script::Script;
 use turnwire::model::{ReplyLimits, RequestOptions};
 use turnwire::protocol::{Credentials, Protocol, Server};
 use turnwire::session::Session;
-use turnwire::session::config::{ModelConfig, SessionConfig};
+use turnwire::session::config::{ModelConfig, SessionConfig, Snapshots};
 use turnwire::vocab::{ApprovalMode, Frozen, ModelRef, Now, SessionInfo, Text};
 use turnwire_io::{Backend, Host, HttpProvider, Secret, World};
 
@@ -48,6 +48,9 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
         model: &info.model,
         seed: random()?,
     };
+    let snapshots = (config.policy.snapshots != Snapshots::Never)
+        .then(|| keep::snapshots(&begun))
+        .flatten();
     let mut server = Server::<P>::new(P::face(&opening));
     let hidden = start.settings.hidden.iter().map(Secret::expose);
     server.hide(Credentials::new(hidden).map_err(|error| Stop::Settings(error.to_string()))?);
@@ -58,6 +61,7 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
     host.refrozen = P::refrozen(start);
     let agent = Session::new(config, Box::new(info), now);
     let world = World {
+        snapshots,
         backend,
         durable: Box::new(Kept::new(start.clone(), begun.writer)),
         reload: Box::new(disk),
@@ -146,6 +150,10 @@ fn session<P: Served>(
     config.settings.approvals = mode(start.approval);
     config.settings.thinking = settings.thinking.as_deref().map(Into::into);
     P::preset(&mut config);
+    // Files are put aside beside the session's own, or not at all.
+    if begun.writer.is_none() {
+        config.policy.snapshots = Snapshots::Never;
+    }
     // What is kept is safe before the end of its turn is said, whatever the contract asks for.
     config.policy.gates.turn_end |= begun.writer.is_some();
     config.timeouts.stall_us = Some(micros(settings.idle_limit));

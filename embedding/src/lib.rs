@@ -66,6 +66,7 @@ pub fn prompt(text: &str) -> Input<'static> {
             content: vec![Block::Text(text.into())],
             deliver: Deliver::Queue(Rank::Later),
             literal: false,
+            details: None,
         }),
     })
 }

@@ -4,7 +4,7 @@ use turnwire::vocab::{Frozen, Text, WriteBody};
 
 use crate::hooks::Hooks;
 use crate::model::Backend;
-use crate::tools::Toolbox;
+use crate::tools::{Snapshots, Toolbox};
 
 /// A durable write, made ready by [`Durable::prepare`]: it owns what it needs, and runs on the storage thread.
 pub type WriteJob = Box<dyn FnOnce() -> Result<(), String> + Send>;
@@ -101,6 +101,8 @@ pub struct World {
     pub backend: Backend,
     /// The tools that calls are carried out with.
     pub toolbox: Toolbox,
+    /// Where files are put aside before the tools change them; `None`: a session must not ask for it.
+    pub snapshots: Option<Snapshots>,
     /// The hooks of the session's configuration.
     pub hooks: Hooks,
     /// Where durable writes go.

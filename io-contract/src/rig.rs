@@ -322,6 +322,7 @@ fn agent<D: Driver>(
     let session = Watched::new(Session::new(config, info(&root), now), books);
     let server = Server::<Openmax>::new(ServerConfig::new("0.0.0".into(), [7; 32]));
     let world = World {
+        snapshots: None,
         backend,
         toolbox,
         hooks,

@@ -342,6 +342,7 @@ impl<P: Protocol> Drive<P> {
             content: vec![Block::Text(text)],
             deliver: Deliver::Queue(Rank::Later),
             literal: false,
+            details: None,
         };
         let command = self.command(Command::Prompt(prompt));
         self.outstanding = Some((id, command));

@@ -87,6 +87,8 @@ struct Writes {
     of_settings: BTreeSet<WriteId>,
     /// The last input was a setting, or the end of a setting's write.
     setting: bool,
+    /// The last input changes permission rules: its first write may be theirs, and nothing waits for that.
+    beside: bool,
 }
 
 impl Reference {
@@ -136,6 +138,7 @@ impl Reference {
     pub fn input(&mut self, given: &Given) {
         self.last = None;
         self.writes.setting = false;
+        self.writes.beside = changes_rules(given);
         match given {
             Given::Call(call) => {
                 self.last = Some((call.id, false));
@@ -485,7 +488,7 @@ impl Reference {
             Effect::Store(write) => {
                 if self.writes.setting {
                     self.writes.of_settings.insert(*write);
-                } else {
+                } else if !std::mem::take(&mut self.writes.beside) {
                     self.writes.waits = Some(*write);
                 }
             }
@@ -511,5 +514,25 @@ impl Reference {
             });
         }
         self.broken
+    }
+}
+
+/// Whether an input is an answer that changes permission rules.
+fn changes_rules(given: &Given) -> bool {
+    match given {
+        Given::Call(Call {
+            command: Command::Reply {
+                reply: Ok(reply), ..
+            },
+            ..
+        }) => match reply {
+            Reply::Allow { updates, .. } => !updates.is_empty(),
+            Reply::Hook(hook) => !hook.updates.is_empty(),
+            _ => false,
+        },
+        Given::Else(Input::Hook {
+            outcome: Ok(hook), ..
+        }) => !hook.updates.is_empty(),
+        _ => false,
     }
 }

@@ -6,15 +6,11 @@ use super::{
     tools::{Batch, State},
     uris,
 };
-use crate::session::config::{Rule, RuleBehaviour};
 use crate::vocab::{
     Answer, Ask, AskClose, AskId, Block, CallId, CommandId, Decider, Effect, PermissionUpdate,
-    RawJson, Refusal, Reply, ReplyFault, SetOp, Show, Text, ToolOutcome, Verdict, What,
+    RawJson, Refusal, Reply, ReplyFault, Show, Text, ToolOutcome, Verdict, What,
 };
 use alloc::{boxed::Box, vec::Vec};
-
-/// Rules that answers of the host may add up to.
-const MAX_RULES: usize = 4096;
 
 /// An open question.
 #[derive(Debug)]
@@ -197,8 +193,9 @@ impl Session {
                 if let (Decider::Host, Some(source)) = (&by, batch.name(at)) {
                     self.approve_source(&source);
                 }
+                let permits = self.take_updates(updates);
                 self.allow_call(batch, at, Some(by), input);
-                self.apply_updates(updates);
+                self.permit(permits);
             }
             Settled::Deny {
                 by,
@@ -271,7 +268,7 @@ impl Session {
         let outcome = self.judge_hook(run, result);
         let allow = match &outcome.says {
             Says::Allow { .. } => Some(true),
-            Says::Deny(_) => Some(false),
+            Says::Deny { .. } => Some(false),
             Says::Pass { .. } | Says::Ask => None,
         };
         let by = if permission && allow.is_some() {
@@ -345,7 +342,8 @@ impl Session {
         self.say(What::AskClosed { ask, how });
         let (ok, interrupt) = match settled {
             Settled::Allow { updates, .. } => {
-                self.apply_updates(updates);
+                let permits = self.take_updates(updates);
+                self.permit(permits);
                 (true, false)
             }
             Settled::Deny { interrupt, .. } => (false, interrupt),
@@ -357,41 +355,6 @@ impl Session {
                 batch.interrupt(at);
             }
         });
-    }
-
-    /// Permission updates of an answer: all in order, or none if one is bad.
-    pub(super) fn apply_updates(&mut self, updates: Vec<PermissionUpdate>) {
-        if updates.is_empty() {
-            return;
-        }
-        let mut rules = self.config.rules.clone();
-        let mut mode = None;
-        for update in &updates {
-            let good = match update {
-                PermissionUpdate::Rules {
-                    op,
-                    behaviour,
-                    rules: list,
-                    ..
-                } => update_rules(&mut rules, *op, behaviour, list),
-                PermissionUpdate::Mode { mode: word, .. } => {
-                    mode = args::mode_of(word);
-                    mode.is_some()
-                }
-                PermissionUpdate::Directories { .. } => false,
-            };
-            if !good || rules.len() > MAX_RULES {
-                return self.warn(
-                    "permission_update",
-                    "the permission updates of the answer were dropped: one isn't understood",
-                );
-            }
-        }
-        self.config.rules = rules;
-        if let Some(mode) = mode.filter(|mode| *mode != self.info.settings.approvals) {
-            self.info.settings.approvals = mode;
-            self.say_changed();
-        }
     }
 
     /// Every open question is closed, in order of creation; a permission's hook stops with it.
@@ -519,37 +482,4 @@ fn shown(details: RawJson) -> Show {
         truncated: false,
         redacted: false,
     }
-}
-
-fn update_rules(
-    rules: &mut Vec<Rule>,
-    op: SetOp,
-    behaviour: &str,
-    list: &[(Text, Option<Text>)],
-) -> bool {
-    let behaviour = match behaviour {
-        "allow" => RuleBehaviour::Allow,
-        "deny" => RuleBehaviour::Deny,
-        "ask" => RuleBehaviour::Ask,
-        _ => return false,
-    };
-    let made = list.iter().map(|(tool, pattern)| Rule {
-        behaviour,
-        tool: tool.clone(),
-        pattern: pattern.clone(),
-    });
-    let made: Vec<Rule> = made.collect();
-    match op {
-        SetOp::Add => rules.extend(
-            made.into_iter()
-                .filter(|rule| !rules.contains(rule))
-                .collect::<Vec<_>>(),
-        ),
-        SetOp::Replace => {
-            rules.retain(|rule| rule.behaviour != behaviour);
-            rules.extend(made);
-        }
-        SetOp::Remove => rules.retain(|rule| !made.contains(rule)),
-    }
-    true
 }

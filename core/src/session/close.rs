@@ -157,6 +157,7 @@ impl Session {
             self.refuse(owed.command, Refusal::Closing);
         }
         self.reloading = None;
+        self.restoring = None;
         self.settle();
         let why = match (self.closing, self.last_signal) {
             (Closing::Now, Some(signal)) => CloseWhy::Signal(signal),

@@ -5,8 +5,9 @@ use alloc::{boxed::Box, format, vec::Vec};
 use super::{Session, cancel::Stopping, phase::Phase, queue::prompts::Waiting};
 use crate::vocab::{
     Admitted, Answer, ApprovalMode, Block, Call, CancelWhy, Cause, Command, CommandId, Deliver,
-    DropWhy, Effect, End, GoalCommand, HookSpec, IdleSteer, JobCommand, JobStop, Lane, Offer,
-    Prompt, PromptId, QueueFate, Rank, Refusal, Route, Setting, Text, ToolSpec, What, WriteId,
+    DropWhy, Effect, End, GoalCommand, HookSpec, IdleSteer, JobCommand, JobStop, Lane, MessageId,
+    Offer, Prompt, PromptId, QueueFate, Rank, Refusal, Route, Setting, Text, ToolSpec, What,
+    WriteId,
 };
 
 /// A command whose reply comes later.
@@ -20,6 +21,11 @@ pub(super) struct Owed {
 /// What a reply waits for.
 pub(super) enum OwedFor {
     Reload,
+    /// Files that are put back, as they were before a message.
+    Rewind {
+        to: MessageId,
+        dry_run: bool,
+    },
     /// A setting that counts once it is stored.
     Setting {
         write: WriteId,
@@ -44,7 +50,7 @@ impl Session {
             Command::Offer(offer) => self.offer(id, offer),
             Command::Recall(messages) => self.recall(id, messages),
             Command::Compact { instructions } => self.compact(id, instructions),
-            Command::Rewind { .. } => self.not_yet(id, "rewind"),
+            Command::Rewind { to, dry_run } => self.rewind(id, to, dry_run),
             Command::Reload => self.reload(id),
             Command::Goal(GoalCommand::Get) => self.answer(id, Answer::Goal(None)),
             Command::Goal(
@@ -79,7 +85,7 @@ impl Session {
     }
 
     /// A feature that this session doesn't have: refused whole.
-    fn not_yet(&mut self, command: CommandId, what: &'static str) {
+    pub(super) fn not_yet(&mut self, command: CommandId, what: &'static str) {
         let refusal = if self.closing.is_open() {
             Refusal::Unsupported(what)
         } else {
@@ -239,7 +245,7 @@ impl Session {
             prompt: id,
             lane: Lane::Next,
         });
-        self.prompts.push_front(waiting);
+        self.prompts.push_preempting(waiting);
         if self.phase.is_compacting_by_hand() {
             self.skip_compaction(None);
         } else if !self.phase.is_ending() {
@@ -352,7 +358,7 @@ impl Session {
     pub(super) fn setting_stored(&mut self, write: WriteId, ok: &Result<(), Text>) -> bool {
         let found = self.owed.iter().position(|owed| match &owed.what {
             OwedFor::Setting { write: waits, .. } => *waits == write,
-            OwedFor::Reload | OwedFor::Barrier => false,
+            OwedFor::Reload | OwedFor::Rewind { .. } | OwedFor::Barrier => false,
         });
         let Some(Owed {
             command,
@@ -380,7 +386,7 @@ impl Session {
     /// Until when a session that drains waits for each reply that only the disk can bring.
     pub(super) fn owed_until_us(&self) -> impl Iterator<Item = (CommandId, Option<u64>)> {
         let waits = self.owed.iter().filter(|owed| match &owed.what {
-            OwedFor::Setting { .. } | OwedFor::Reload => true,
+            OwedFor::Setting { .. } | OwedFor::Reload | OwedFor::Rewind { .. } => true,
             OwedFor::Barrier => false,
         });
         waits.map(|owed| (owed.command, self.patience_us(owed.since_us)))
@@ -399,6 +405,10 @@ impl Session {
             Some(OwedFor::Reload) => {
                 self.effects.reloads.stop(command.0);
                 self.reloaded(command, Err(late));
+            }
+            Some(OwedFor::Rewind { .. }) => {
+                self.effects.restores.stop(command.0);
+                self.restored(command, Err(late));
             }
             Some(OwedFor::Barrier) | None => {}
         }
@@ -436,7 +446,7 @@ impl Session {
         self.pass_barriers();
     }
 
-    fn owe(&mut self, command: CommandId, what: OwedFor) {
+    pub(super) fn owe(&mut self, command: CommandId, what: OwedFor) {
         if self.owed.len() >= self.config.limits.owed_replies {
             return self.refuse(command, Refusal::Full);
         }
@@ -448,7 +458,7 @@ impl Session {
     }
 
     /// Replies to the barriers that nothing earlier holds up.
-    fn pass_barriers(&mut self) {
+    pub(super) fn pass_barriers(&mut self) {
         while let Some(Owed {
             command,
             what: OwedFor::Barrier,

@@ -272,6 +272,7 @@ impl Session {
         let mut messages: Vec<Arc<Message>> = self.history.iter().take(plan.cut).cloned().collect();
         let sent = Sent {
             model: self.model_ref(),
+            price: self.model.price.clone(),
             max_output: self.model.max_output,
             thinking: self.info.settings.thinking.clone(),
             thinking_budget: self.thinking_budget,
@@ -412,18 +413,19 @@ impl Session {
     }
 
     /// What the request used goes into the turn's account.
-    fn count(&self, open: &mut Compacting) {
+    fn count(&mut self, open: &mut Compacting) {
         let api_us = self.now.mono_us.saturating_sub(open.started_us);
         let Compacting {
             then, usage, sent, ..
         } = open;
+        let cost = self.cost_of(sent, usage.as_ref());
         let Some(turn) = then.turn_mut() else { return };
         turn.api_us = turn.api_us.saturating_add(api_us);
         turn.requests = turn.requests.saturating_add(1);
         if let Some(usage) = usage {
             turn.tokens = turn.tokens.saturating_add(usage.total().unwrap_or(0));
-            account(&mut turn.by_model, &sent.model, usage);
         }
+        account(&mut turn.by_model, &sent.model, usage.as_ref(), &cost);
     }
 
     /// The summary takes the place of what it stands for.

@@ -6,7 +6,8 @@
 use alloc::vec::Vec;
 
 use crate::vocab::{
-    ApprovalMode, Drain, Frozen, Interrupting, Settings, SideEffect, Text, ToolSpec,
+    ApprovalMode, Cost, CostBasis, Drain, Frozen, Interrupting, Settings, SideEffect, Text,
+    ToolSpec, Usage,
 };
 
 pub use crate::vocab::{LocalHook, Rule, RuleBehaviour, UnapprovedSource, UnloadedHook};
@@ -114,6 +115,46 @@ pub struct ModelConfig {
     pub max_output: Option<u64>,
     /// Thinking budget in tokens at the start.
     pub thinking_budget: Option<u64>,
+    /// What it costs; `None`: that isn't known, and then nothing is ever said to cost nothing.
+    pub price: Option<Price>,
+}
+
+/// What a model's tokens cost, each in millionths of a millionth of a US dollar (a dollar for a million tokens is
+/// 1,000,000 for each).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Price {
+    /// A prompt token that is in no cache.
+    pub input: u64,
+    /// A prompt token read from a cache.
+    pub cache_read: u64,
+    /// A prompt token written to a cache.
+    pub cache_write: u64,
+    /// A token of the answer, thinking too.
+    pub output: u64,
+    /// Whose price it is.
+    pub source: Text,
+    /// Its date.
+    pub as_of: Text,
+}
+
+impl Price {
+    /// What reported usage costs; buckets that weren't reported count nothing.
+    pub fn cost(&self, usage: &Usage) -> Cost {
+        let buckets = [
+            (usage.input, self.input),
+            (usage.cache_read, self.cache_read),
+            (usage.cache_write, self.cache_write),
+            (usage.output, self.output),
+            (usage.reasoning, self.output),
+        ];
+        let costs = buckets.map(|(tokens, price)| tokens.unwrap_or(0).saturating_mul(price));
+        Cost::Known {
+            pico_usd: costs.into_iter().fold(0, u64::saturating_add),
+            basis: CostBasis::Estimated,
+            source: self.source.clone(),
+            as_of: self.as_of.clone(),
+        }
+    }
 }
 
 impl ModelConfig {
@@ -125,6 +166,7 @@ impl ModelConfig {
             window,
             max_output: None,
             thinking_budget: None,
+            price: None,
         }
     }
 
@@ -153,12 +195,14 @@ pub struct Policy {
     pub auto_silences_ask: bool,
     /// Whether input that a host changed is checked against deny rules and schema again.
     pub recheck_changed_input: bool,
+    /// Whether a permission comes with the updates that would keep it from being asked again.
+    pub suggest: bool,
     /// Which calls may run side by side.
     pub parallel: Parallel,
     /// When the end of a call that ended early is said.
     pub tool_end_order: ToolEndOrder,
-    /// Whether a checkpoint is made before a call that writes.
-    pub snapshots: bool,
+    /// Whether the files of a call that writes are put aside first, so that they can be put back.
+    pub snapshots: Snapshots,
     /// What becomes of a message whose request failed after text was shown.
     pub error_partial: ErrorPartial,
     /// Retries of model requests.
@@ -182,9 +226,10 @@ impl Default for Policy {
             asks_at_once: 8,
             auto_silences_ask: true,
             recheck_changed_input: true,
+            suggest: false,
             parallel: Parallel::Reads,
             tool_end_order: ToolEndOrder::Call,
-            snapshots: false,
+            snapshots: Snapshots::Never,
             error_partial: ErrorPartial::Void,
             retry: Retry::default(),
             gates: Gates::default(),
@@ -242,6 +287,18 @@ pub enum ToolEndOrder {
     Call,
     /// At once.
     Finish,
+}
+
+/// See [`Policy::snapshots`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Snapshots {
+    /// They aren't; nothing can be put back.
+    Never,
+    /// Before the call is judged: for hosts that can't change its input. What a person does to the files while it waits
+    /// to be approved is put back with what it does.
+    BeforeGate,
+    /// Right before it runs.
+    BeforeRun,
 }
 
 /// See [`Policy::error_partial`].
@@ -407,8 +464,10 @@ pub struct Limits {
     pub shells: usize,
     /// Effects that were stopped and not yet settled; beyond it no prompt, step or call begins.
     pub stopped_effects: usize,
-    /// Commands whose reply comes later (barriers, gated settings, a reload); more are refused `Full`.
+    /// Commands whose reply comes later (barriers, gated settings, a reload, a rewind); more are refused `Full`.
     pub owed_replies: usize,
+    /// Prompts to which files can go back; of more the oldest are forgotten.
+    pub rewind_prompts: usize,
     /// Bytes queued for output above which bulk input isn't wanted.
     pub soft_bytes: usize,
     /// Bytes queued for output above which commands aren't wanted either.
@@ -433,6 +492,7 @@ impl Default for Limits {
             shells: 4,
             stopped_effects: 1024,
             owed_replies: 1024,
+            rewind_prompts: 128,
             soft_bytes: 256 * KIB,
             control_bytes: MIB,
             hard_bytes: 4 * MIB,
@@ -470,7 +530,7 @@ impl Default for Timeouts {
     }
 }
 
-/// What one turn may use up; `None` means no bound.
+/// What one turn may use up, or with money the session; `None` means no bound.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Budgets {
     /// Model steps in a turn; the turn then ends `MaxSteps`.
@@ -478,6 +538,9 @@ pub struct Budgets {
     /// Tokens in a turn, all buckets of all attempts, and the estimate of the request to come: a request that
     /// would pass it isn't sent, and the turn ends `BudgetExhausted`.
     pub tokens: Option<u64>,
+    /// Money that the session may spend from its start on, in millionths of a millionth of a US dollar: once it is
+    /// spent nothing more is sent, and a turn ends `BudgetExhausted`. Only costs that are known count.
+    pub pico_usd: Option<u64>,
 }
 
 impl Default for ModelConfig {
@@ -507,6 +570,42 @@ mod tests {
         model.provider = Some("p".into());
         assert!(model.is_named("m/1") && model.is_named("p/m/1"));
         assert!(!model.is_named("pm/1") && !model.is_named("p/m/12") && !model.is_named("p/"));
+    }
+
+    #[test]
+    fn a_price_is_for_each_bucket() {
+        let price = Price {
+            input: 1,
+            cache_read: 10,
+            cache_write: 100,
+            output: 1_000,
+            source: "list".into(),
+            as_of: "2026".into(),
+        };
+        let usage = Usage {
+            input: Some(2),
+            cache_read: Some(3),
+            cache_write: Some(4),
+            output: Some(5),
+            reasoning: Some(6),
+        };
+        let pico = |usage: &Usage| match price.cost(usage) {
+            Cost::Known { pico_usd, .. } => pico_usd,
+            Cost::Unpriced { .. } | Cost::NotSaid => panic!("known"),
+        };
+        assert_eq!(pico(&usage), 2 + 30 + 400 + 11_000);
+        assert_eq!(
+            pico(&Usage {
+                input: None,
+                ..usage
+            }),
+            430 + 11_000
+        );
+        let most = Usage {
+            output: Some(u64::MAX),
+            ..usage
+        };
+        assert_eq!(pico(&most), u64::MAX);
     }
 
     #[test]

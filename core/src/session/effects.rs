@@ -60,6 +60,11 @@ impl Table {
         }
     }
 
+    /// Whether one was told to stop and hasn't settled.
+    pub fn has_stopped(&self) -> bool {
+        self.stopped > 0
+    }
+
     /// Whether an effect is live.
     pub fn is_live(&self, id: u64) -> bool {
         self.open.get(&id) == Some(&State::Live)
@@ -75,6 +80,7 @@ pub(super) struct Effects {
     pub hooks: Table,
     pub writes: Table,
     pub reloads: Table,
+    pub restores: Table,
     pub shells: Table,
     /// Jobs that a tool began though nothing here keeps jobs yet: told to stop at once.
     pub jobs: Table,
@@ -111,10 +117,9 @@ impl Effects {
                 }
             }
             Input::Job { job, .. } => self.jobs.look(job.0),
-            // Effects that this session never asks for.
-            Input::Run { .. } | Input::Opened { .. } | Input::Restored { .. } => {
-                Err(Misuse::NeverIssued)
-            }
+            // Effects that this session never asks for stand last.
+            Input::Restored { command, .. } => self.restores.look(command.0),
+            Input::Run { .. } | Input::Opened { .. } => Err(Misuse::NeverIssued),
             Input::Call(_)
             | Input::Refrozen { .. }
             | Input::DriverTools { .. }
@@ -141,6 +146,7 @@ impl Effects {
             Input::Hook { hook, .. } => self.hooks.settle(hook.0),
             Input::Store { write, .. } => self.writes.settle(write.0),
             Input::Reloaded { command, .. } => self.reloads.settle(command.0),
+            Input::Restored { command, .. } => self.restores.settle(command.0),
             Input::Shell {
                 command,
                 outcome: ToolUpdate::Done { .. },
@@ -155,7 +161,6 @@ impl Effects {
             | Input::Run { .. }
             | Input::Shell { .. }
             | Input::Opened { .. }
-            | Input::Restored { .. }
             | Input::Call(_)
             | Input::Refrozen { .. }
             | Input::DriverTools { .. }
@@ -173,11 +178,12 @@ impl Effects {
             hooks,
             writes,
             reloads,
+            restores,
             shells,
             jobs,
         } = self;
         [
-            models, tools, snapshots, hooks, writes, reloads, shells, jobs,
+            models, tools, snapshots, hooks, writes, reloads, restores, shells, jobs,
         ]
         .into_iter()
         .map(|table| table.stopped)

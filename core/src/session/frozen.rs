@@ -12,6 +12,7 @@ impl Session {
     /// The embedder has frozen its configuration anew.
     pub(super) fn refrozen(&mut self, frozen: Frozen, changes: &[Text]) {
         self.config.freeze(frozen);
+        self.permit_again();
         self.info.skills.clone_from(&self.config.skills);
         self.unloaded.clone_from(&self.config.unloaded);
         if let Some(receipt) = receipt(changes) {

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::vocab::{
     Ask, AskClose, AskId, CallId, Decider, Effect, HookAsk, HookFacts, HookId, HookPoint,
-    HookReply, HookVerdict, Now, Text, What,
+    HookReply, HookVerdict, Now, PermissionUpdate, RawJson, Text, What,
 };
 
 /// Hooks of one point that judge one thing, run in order.
@@ -75,6 +75,8 @@ pub(super) struct Outcome {
     pub owner: Owner,
     pub key: Text,
     pub says: Says,
+    /// It wants the turn to end; says why.
+    pub stop: Option<Text>,
 }
 
 /// What the hook says, with its failures already judged.
@@ -83,13 +85,14 @@ pub(super) enum Says {
     Pass { note: Option<Text> },
     /// It replaces the prompt's content, or allows the call, with other input perhaps.
     Allow {
-        input: Option<crate::vocab::RawJson>,
+        input: Option<RawJson>,
         note: Option<Text>,
+        updates: Vec<PermissionUpdate>,
     },
     /// The host should be asked.
     Ask,
-    /// It blocks, denies or refuses.
-    Deny(Text),
+    /// It blocks, denies or refuses; a permission's hook may want the turn to end, too.
+    Deny { why: Text, interrupt: bool },
 }
 
 impl Session {
@@ -97,7 +100,7 @@ impl Session {
     pub(super) fn chain(&self, owner: Owner, tool: Option<&str>, now: Now) -> Chain {
         let point = owner.point();
         let fits = |matcher: &Option<Text>| match (matcher, tool) {
-            (Some(matcher), Some(tool)) => args::glob(matcher, tool),
+            (Some(matcher), Some(tool)) => matcher.split('|').any(|one| args::glob(one, tool)),
             (Some(_) | None, None) | (None, Some(_)) => true,
         };
         let local = self
@@ -209,8 +212,12 @@ impl Session {
             decides,
             ..
         } = run;
+        let mut stop = None;
         let says = match result {
-            Ok(reply) => says_of(owner, decides, reply),
+            Ok(reply) => {
+                stop = (decides && !reply.go_on).then(|| why_stopped(&reply));
+                says_of(owner, decides, reply)
+            }
             Err(detail) => {
                 let point = owner.point();
                 let reported = match owner {
@@ -227,7 +234,11 @@ impl Session {
                 }
                 match owner {
                     Owner::Prompt | Owner::Pre(_) if decides => {
-                        Says::Deny(format!("hook {key} failed: {detail}").into())
+                        let why = format!("hook {key} failed: {detail}").into();
+                        Says::Deny {
+                            why,
+                            interrupt: false,
+                        }
                     }
                     Owner::Prompt
                     | Owner::Pre(_)
@@ -237,20 +248,33 @@ impl Session {
                 }
             }
         };
-        Outcome { owner, key, says }
+        Outcome {
+            owner,
+            key,
+            says,
+            stop,
+        }
     }
 
     /// Hands an outcome to whoever waits for it.
     pub(super) fn hook_decided(&mut self, outcome: Outcome) {
-        let Outcome { owner, key, says } = outcome;
+        let Outcome {
+            owner,
+            key,
+            says,
+            stop,
+        } = outcome;
         match owner {
             Owner::Prompt => self.prompt_hook_said(&key, says),
-            Owner::TurnEnd => self.turn_end_hook_said(&key, says),
+            Owner::TurnEnd => self.turn_end_hook_said(&key, says, stop.is_some()),
             Owner::Pre(call) | Owner::Permission(call) | Owner::Post(call) => {
                 self.with_tools(|session, turn, batch| match owner {
-                    Owner::Pre(_) => session.pre_hook_said(turn, batch, call, &key, says),
+                    Owner::Pre(_) => {
+                        session.pre_hook_said(turn, batch, call, &key, says);
+                        batch.stop_turn(call, stop);
+                    }
                     Owner::Permission(_) => session.permission_hook_said(batch, call, &key, says),
-                    Owner::Post(_) => session.post_hook_said(batch, call, says),
+                    Owner::Post(_) => session.post_hook_said(batch, call, says, stop),
                     Owner::Prompt | Owner::TurnEnd => {}
                 });
             }
@@ -337,34 +361,50 @@ pub(super) fn turn_end_facts(turn: &super::phase::Turn, max: Option<u32>) -> Hoo
     }
 }
 
+/// Why a hook wants the turn to end.
+fn why_stopped(reply: &HookReply) -> Text {
+    let why = match &reply.verdict {
+        HookVerdict::Deny(why) => Some(why),
+        HookVerdict::Pass | HookVerdict::Allow { .. } | HookVerdict::Ask => reply.context.as_ref(),
+    };
+    let why = reply.stop_reason.as_ref().or(why);
+    why.map_or_else(|| "stopped by a hook".into(), Text::clone)
+}
+
 /// What an answer means at its point. An observe-only hook means nothing.
 fn says_of(owner: Owner, decides: bool, reply: HookReply) -> Says {
-    let HookReply {
-        verdict,
-        context,
-        go_on,
-        stop_reason,
-    } = reply;
     if !decides {
         return Says::Pass { note: None };
     }
+    let permission = matches!(owner, Owner::Permission(_));
     let stops = match owner {
-        Owner::Prompt | Owner::Pre(_) => !go_on,
-        Owner::Permission(_) | Owner::Post(_) | Owner::TurnEnd => false,
+        Owner::Prompt | Owner::Pre(_) | Owner::Permission(_) => !reply.go_on,
+        Owner::Post(_) | Owner::TurnEnd => false,
     };
-    match verdict {
-        HookVerdict::Deny(why) => Says::Deny(why),
-        HookVerdict::Pass | HookVerdict::Allow { .. } | HookVerdict::Ask if stops => Says::Deny(
-            stop_reason
-                .or(context)
-                .unwrap_or_else(|| "stopped by a hook".into()),
-        ),
-        HookVerdict::Pass => Says::Pass { note: context },
-        HookVerdict::Allow { input } => Says::Allow {
-            input,
-            note: context,
+    let stopped = stops.then(|| why_stopped(&reply));
+    let HookReply {
+        verdict,
+        context: note,
+        updates,
+        interrupt,
+        ..
+    } = reply;
+    match (verdict, stopped) {
+        (HookVerdict::Deny(why), _) => Says::Deny {
+            why,
+            interrupt: permission && (interrupt || stops),
         },
-        HookVerdict::Ask => Says::Ask,
+        (_, Some(why)) => Says::Deny {
+            why,
+            interrupt: permission,
+        },
+        (HookVerdict::Pass, None) => Says::Pass { note },
+        (HookVerdict::Allow { input }, None) => Says::Allow {
+            input,
+            note,
+            updates,
+        },
+        (HookVerdict::Ask, None) => Says::Ask,
     }
 }
 

@@ -66,6 +66,11 @@ impl Ids {
         next(&mut self.checkpoint)
     }
 
+    /// The message that was made last.
+    pub fn last_message(&self) -> u64 {
+        self.message
+    }
+
     /// Order of arrival of prompts.
     pub fn arrival(&mut self) -> u64 {
         next(&mut self.arrival)

@@ -13,7 +13,7 @@
 //! Prompt ids must grow: an id that isn't above the last admitted one is a duplicate. Nothing is remembered of
 //! settled questions and prompts, so a session's memory is bounded by its limits and its history.
 //!
-//! Goals, jobs, nested runs, rewind and changes of session are refused as unsupported.
+//! Goals, jobs, nested runs and changes of session are refused as unsupported.
 
 mod args;
 mod ask;
@@ -27,10 +27,12 @@ mod estimate;
 mod frozen;
 mod hooks;
 mod ids;
+mod permits;
 mod phase;
 mod queue;
 mod recall;
 mod retry;
+mod rewind;
 mod shell;
 mod stream;
 #[cfg(test)]
@@ -65,8 +67,9 @@ use timers::{First, Name, Timer};
 use crate::vocab::{
     Agent, AskId, Block, CallId, CommandId, Due, Effect, EffectBody, Failure, FailureKind, HookId,
     HookSpec, Input, Level, Message, MessageId, Misuse, ModelRef, ModelRequest, Now, Origin,
-    Output, PromptId, RawJson, RequestId, Role, RunId, SessionInfo, Signal, Text, ToolInput,
-    ToolSpec, ToolUpdate, UnapprovedSource, UnloadedHook, UriSpec, What, WriteBody, WriteId,
+    Output, PermissionUpdate, PromptId, RawJson, RequestId, Role, RunId, SessionInfo, Signal, Text,
+    ToolInput, ToolSpec, ToolUpdate, UnapprovedSource, UnloadedHook, UriSpec, What, WriteBody,
+    WriteId,
 };
 
 /// Marks the hook timer of a question to the host, so that its number isn't taken for a hook's.
@@ -79,6 +82,8 @@ pub struct Session {
     info: Box<SessionInfo>,
     model: ModelConfig,
     thinking_budget: Option<u64>,
+    /// What all requests so far cost, where that is known.
+    spent_pico_usd: u64,
     now: Now,
     phase: Phase,
     closing: Closing,
@@ -98,10 +103,18 @@ pub struct Session {
     seen: Option<PromptId>,
     owed: VecDeque<Owed>,
     reloading: Option<CommandId>,
+    /// Files are being put back.
+    restoring: Option<CommandId>,
+    /// The prompts to which files can go back, and their messages.
+    rewindable: BTreeMap<PromptId, MessageId>,
     /// A compaction by hand that waits for the turn's end.
     compact_queued: Option<compact::Queued>,
     /// Approvals of content that are being written down.
     approving: Vec<(WriteId, UnapprovedSource)>,
+    /// Permission updates that are being written down.
+    permitting: Vec<(WriteId, Vec<PermissionUpdate>)>,
+    /// What answers changed of the rules, oldest first.
+    changes: Vec<permits::Change>,
     /// What entered the history outside a turn, the summary of a compaction by hand too, until a turn takes it to its
     /// write.
     unsaved: Vec<Arc<Message>>,
@@ -161,6 +174,7 @@ impl Session {
             random: Random::new(&config.seed),
             config,
             info,
+            spent_pico_usd: 0,
             now,
             phase: Phase::Idle,
             closing: Closing::Open,
@@ -176,9 +190,13 @@ impl Session {
             seen: None,
             owed: VecDeque::new(),
             reloading: None,
+            restoring: None,
+            rewindable: BTreeMap::new(),
             compact_queued: None,
             unsaved: Vec::new(),
             approving: Vec::new(),
+            permitting: Vec::new(),
+            changes: Vec::new(),
             shells: BTreeMap::new(),
             shell_news: Vec::new(),
             compacted_to: 0,
@@ -407,7 +425,10 @@ impl Session {
             Input::Tool { call, update } => self.tool_update(call, update),
             Input::Hook { hook, outcome } => self.hook_settled(hook, outcome),
             Input::Store { write, ok } => {
-                if !self.setting_stored(write, &ok) && !self.approval_stored(write, &ok) {
+                if !self.setting_stored(write, &ok)
+                    && !self.approval_stored(write, &ok)
+                    && !self.permits_stored(write, &ok)
+                {
                     self.stored(write, ok);
                 }
             }
@@ -421,11 +442,9 @@ impl Session {
                 self.say_changed();
             }
             Input::Fault { detail } => self.fault(detail),
+            Input::Restored { command, outcome } => self.restored(command, outcome),
             Input::Woken => {}
-            Input::Job { .. }
-            | Input::Run { .. }
-            | Input::Opened { .. }
-            | Input::Restored { .. } => {}
+            Input::Job { .. } | Input::Run { .. } | Input::Opened { .. } => {}
         }
     }
 
@@ -443,6 +462,10 @@ impl Session {
         if let Some((_, source)) = approving.find(|(waits, _)| *waits == write) {
             return Some(WriteBody::Approval(source));
         }
+        let mut permitting = self.permitting.iter();
+        if let Some((_, updates)) = permitting.find(|(waits, _)| *waits == write) {
+            return Some(WriteBody::Permissions(updates));
+        }
         self.owed.iter().find_map(|owed| match &owed.what {
             commands::OwedFor::Setting {
                 write: waits,
@@ -450,6 +473,7 @@ impl Session {
             } if *waits == write => Some(WriteBody::Setting(setting)),
             commands::OwedFor::Setting { .. }
             | commands::OwedFor::Reload
+            | commands::OwedFor::Rewind { .. }
             | commands::OwedFor::Barrier => None,
         })
     }
@@ -553,7 +577,17 @@ impl Agent for Session {
                     thinking_budget: sent.thinking_budget,
                 }))
             }
-            Effect::RunTool { call } | Effect::Snapshot { call, .. } => self.call_body(*call),
+            Effect::RunTool { call } => self.call_body(*call),
+            Effect::Snapshot { call, .. } => {
+                let (name, input) = self.call_with_input(*call)?;
+                Some(EffectBody::Snapshot {
+                    call: *call,
+                    name,
+                    input,
+                    at: self.newest_message(),
+                })
+            }
+            Effect::Restore(command) => self.restore_body(*command),
             Effect::RunHook { hook } => {
                 let run = self.hooks.get(hook)?;
                 let facts = self.hook_facts(run.owner);
@@ -574,7 +608,6 @@ impl Agent for Session {
             Effect::StopModel(_)
             | Effect::StopTool(_)
             | Effect::DetachTool(_)
-            | Effect::Restore(_)
             | Effect::Allow { .. }
             | Effect::StopHook(_)
             | Effect::StartRun { .. }

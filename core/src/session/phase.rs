@@ -7,6 +7,7 @@
 use alloc::{boxed::Box, collections::VecDeque, string::String, sync::Arc, vec::Vec};
 
 use super::compact::Compacting;
+use super::config::Price;
 use super::hooks::Chain;
 use super::queue::prompts::Waiting;
 use super::tools::Batch;
@@ -220,6 +221,7 @@ pub(super) struct Tried {
 /// What a request was made of: settings changed later count from the next one.
 pub(super) struct Sent {
     pub model: ModelRef,
+    pub price: Option<Price>,
     pub max_output: Option<u64>,
     pub thinking: Option<Text>,
     pub thinking_budget: Option<u64>,

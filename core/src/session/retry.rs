@@ -32,6 +32,7 @@ impl Session {
         let request = RequestId(self.ids.request());
         let sent = Sent {
             model: self.model_ref(),
+            price: self.model.price.clone(),
             max_output: self.model.max_output,
             thinking: self.info.settings.thinking.clone(),
             thinking_budget: self.thinking_budget,
@@ -396,8 +397,14 @@ impl Session {
         turn.api_us = turn.api_us.saturating_add(api_us);
         if let Some(usage) = &attempt.usage {
             turn.tokens = turn.tokens.saturating_add(usage.total().unwrap_or(0));
-            account(&mut turn.by_model, &attempt.sent.model, usage);
         }
+        let cost = self.cost_of(&attempt.sent, attempt.usage.as_ref());
+        account(
+            &mut turn.by_model,
+            &attempt.sent.model,
+            attempt.usage.as_ref(),
+            &cost,
+        );
         let model = attempt.sent.model.clone();
         let request = attempt.request;
         self.say(What::RequestEnded {
@@ -405,9 +412,21 @@ impl Session {
             outcome,
             model,
             usage: attempt.usage,
-            cost: Cost::NotSaid,
+            cost,
             api_us,
         });
+    }
+
+    /// What a request's usage costs; it is spent.
+    pub(super) fn cost_of(&mut self, sent: &Sent, usage: Option<&Usage>) -> Cost {
+        let (Some(price), Some(usage)) = (&sent.price, usage) else {
+            return Cost::NotSaid;
+        };
+        let cost = price.cost(usage);
+        if let Cost::Known { pico_usd, .. } = cost {
+            self.spent_pico_usd = self.spent_pico_usd.saturating_add(pico_usd);
+        }
+        cost
     }
 
     pub(super) fn skip(&mut self, calls: Vec<CallId>, why: SkipWhy) {
@@ -513,13 +532,30 @@ fn truncated_text(failure: &Failure, limit_of_ours: bool, calls: usize) -> alloc
     text
 }
 
+/// Adds a request's usage and cost to the account of its model.
 pub(super) fn account(
     by_model: &mut Vec<(ModelRef, Usage, Cost)>,
     model: &ModelRef,
-    usage: &Usage,
+    usage: Option<&Usage>,
+    cost: &Cost,
 ) {
+    let Some(usage) = usage else { return };
     match by_model.iter_mut().find(|(known, _, _)| known == model) {
-        Some((_, sum, _)) => *sum = sum.plus(*usage),
-        None => by_model.push((model.clone(), *usage, Cost::NotSaid)),
+        Some((_, sum, costs)) => {
+            *sum = sum.plus(*usage);
+            add_cost(costs, cost);
+        }
+        None => by_model.push((model.clone(), *usage, cost.clone())),
+    }
+}
+
+/// A sum is known only where each part is.
+fn add_cost(sum: &mut Cost, more: &Cost) {
+    match (&mut *sum, more) {
+        (Cost::Known { pico_usd, .. }, Cost::Known { pico_usd: more, .. }) => {
+            *pico_usd = pico_usd.saturating_add(*more);
+        }
+        (Cost::Known { .. }, Cost::Unpriced { .. } | Cost::NotSaid) => *sum = more.clone(),
+        (Cost::Unpriced { .. } | Cost::NotSaid, _) => {}
     }
 }

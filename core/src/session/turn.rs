@@ -10,9 +10,9 @@ use super::{
 };
 use crate::session::config::{LeftoverSteer, RefuseAt, StoreFailure};
 use crate::vocab::{
-    Block, BudgetKind, CallId, Cause, Drain, DropWhy, Effect, End, Failure, FailureKind, HookFacts,
-    HookPoint, Lane, Level, Message, MessageId, Origin, Pending, PromptId, QueueFate, Role, StepId,
-    Text, TurnId, TurnReport, What, WriteId,
+    AskClose, Block, BudgetKind, CallId, Cause, Drain, DropWhy, Effect, End, Failure, FailureKind,
+    HookFacts, HookPoint, Lane, Level, Message, MessageId, Origin, Pending, PromptId, QueueFate,
+    Role, StepId, Text, TurnId, TurnReport, What, WriteId,
 };
 
 /// An idle session gives back a text buffer that grew beyond this.
@@ -52,7 +52,7 @@ impl Session {
 
     /// The prompt-submit hooks judge the turn's prompt; those that a running reload brings, too.
     fn submit(&mut self, mut turn: Box<Turn>) {
-        if self.reloading.is_some() {
+        if self.reads_or_restores() {
             self.phase = Phase::Waiting(turn);
             return;
         }
@@ -60,6 +60,11 @@ impl Session {
         self.say_unloaded();
         let chain = self.chain(Owner::Prompt, None, self.now);
         self.admit(turn, chain);
+    }
+
+    /// Whether the driver is at something that a turn waits for: it reads the configuration anew, or puts files back.
+    fn reads_or_restores(&self) -> bool {
+        self.reloading.is_some() || self.restoring.is_some()
     }
 
     /// The next prompt-submit hook, or on to the first step.
@@ -111,10 +116,12 @@ impl Session {
             }
         };
         let note = match says {
-            Says::Deny(why) => return self.finish_turn(turn, End::Blocked(why), QueueFate::Run),
+            Says::Deny { why, .. } => {
+                return self.finish_turn(turn, End::Blocked(why), QueueFate::Run);
+            }
             Says::Pass { note } => note,
             Says::Ask => None,
-            Says::Allow { input, note } => {
+            Says::Allow { input, note, .. } => {
                 if let (Some(text), Some(first)) = (
                     input.and_then(|raw| args::string(&raw)),
                     turn.to_apply.front_mut(),
@@ -136,7 +143,7 @@ impl Session {
 
     /// The boundary before a step: every limit is looked at here.
     pub(super) fn boundary(&mut self, turn: Box<Turn>) {
-        if self.reloading.is_some() || !self.has_room() {
+        if self.reads_or_restores() || !self.has_room() {
             self.phase = Phase::Waiting(turn);
             return;
         }
@@ -176,6 +183,11 @@ impl Session {
                 End::BudgetExhausted(BudgetKind::Tokens),
                 QueueFate::Run,
             );
+        }
+        let money = self.config.budgets.pico_usd;
+        if money.is_some_and(|max| self.spent_pico_usd >= max) {
+            let end = End::BudgetExhausted(BudgetKind::Money);
+            return self.finish_turn(turn, end, QueueFate::Run);
         }
         if let Some(failure) = self.context_full(used) {
             return self.finish_turn(turn, End::Failed(failure), QueueFate::Run);
@@ -290,6 +302,7 @@ impl Session {
 
     fn apply(&mut self, turn: &mut Turn, mut prompt: Waiting) {
         let message = self.message_of(&mut prompt);
+        self.mark_prompt(prompt.id, message.id);
         self.say(What::PromptApplied {
             prompt: prompt.id,
             turn: Some(turn.id),
@@ -302,6 +315,7 @@ impl Session {
     /// A Context prompt outside any turn, or left over from one.
     pub(super) fn apply_idle(&mut self, mut prompt: Waiting) {
         let message = self.message_of(&mut prompt);
+        self.mark_prompt(prompt.id, message.id);
         self.say(What::PromptApplied {
             prompt: prompt.id,
             turn: None,
@@ -328,7 +342,7 @@ impl Session {
             prompt: Some(prompt.id),
             about: None,
             at_ms: self.now.unix_ms,
-            details: None,
+            details: prompt.details.take(),
         });
         prompt.message = Some(message.clone());
         message
@@ -395,9 +409,9 @@ impl Session {
         self.finish_turn(turn, End::Finished { finish }, QueueFate::Run);
     }
 
-    /// A turn-end hook decided.
-    pub(super) fn turn_end_hook_said(&mut self, key: &Text, says: Says) {
-        let (turn, chain) = match core::mem::take(&mut self.phase) {
+    /// A turn-end hook decided; one that `stops` the turn refuses nothing, and no other one does.
+    pub(super) fn turn_end_hook_said(&mut self, key: &Text, says: Says, stops: bool) {
+        let (turn, mut chain) = match core::mem::take(&mut self.phase) {
             Phase::Checking(turn, Check { chain }) => (turn, chain),
             other @ (Phase::Idle
             | Phase::Admitting(..)
@@ -413,11 +427,15 @@ impl Session {
                 return;
             }
         };
+        if stops {
+            self.drop_chain(&mut chain, &AskClose::Superseded);
+            return self.check_end(turn, chain);
+        }
         let reason = match says {
             Says::Pass { .. } | Says::Allow { .. } | Says::Ask => {
                 return self.check_end(turn, chain);
             }
-            Says::Deny(reason) => reason,
+            Says::Deny { why, .. } => why,
         };
         if self
             .config

@@ -133,12 +133,12 @@ pub enum Input<'a> {
         /// `Err`: why not.
         outcome: Result<Answer, Text>,
     },
-    /// Files were put back; settles [`Effect::Restore`].
+    /// Files were put back, or would be; settles [`Effect::Restore`].
     Restored {
-        /// The checkpoint.
-        checkpoint: CheckpointId,
-        /// `Err`: why not.
-        outcome: Result<Answer, Text>,
+        /// The command that asked for it.
+        command: CommandId,
+        /// `Err`: why not; no file was touched.
+        outcome: Result<Box<Restoration>, Text>,
     },
     /// The embedder has frozen its configuration anew. It counts from the next request and the next judged call on;
     /// where it belongs to a [`Effect::Reload`], that is settled after it.
@@ -309,8 +309,8 @@ pub enum Effect {
         /// The checkpoint to keep them under.
         checkpoint: CheckpointId,
     },
-    /// Put files back. Settled by [`Input::Restored`].
-    Restore(CheckpointId),
+    /// Put files back, or say what that would change. Settled by [`Input::Restored`].
+    Restore(CommandId),
     /// The answer to [`ToolUpdate::NeedsNetwork`].
     Allow {
         /// The call.
@@ -422,7 +422,27 @@ pub struct DeltaRef<'a> {
 pub enum EffectBody<'a> {
     /// The request to send, for `StartModel`.
     Model(ModelRequest<'a>),
-    /// The call to carry out, for `RunTool` and `Snapshot`.
+    /// The call whose files are to be put aside, for `Snapshot`.
+    Snapshot {
+        /// Its id.
+        call: CallId,
+        /// The tool's name, as declared.
+        name: &'a str,
+        /// The arguments that it will run with.
+        input: &'a RawJson,
+        /// The newest message: what the files are kept by.
+        at: MessageId,
+    },
+    /// To where files go back, for `Restore`.
+    Restore {
+        /// As they were before everything that was put aside at this message or a later one.
+        to: MessageId,
+        /// The newest message: what is put aside of the files as they are now is kept by it.
+        at: MessageId,
+        /// Only say what would happen.
+        dry_run: bool,
+    },
+    /// The call to carry out, for `RunTool`.
     Tool {
         /// Its id.
         call: CallId,
@@ -465,6 +485,10 @@ pub enum WriteBody<'a> {
     Setting(&'a Setting),
     /// The host approved a tool's content: from now on it isn't asked about. Nothing waits for the write.
     Approval(&'a UnapprovedSource),
+    /// Changes that came with an allow, all of them and in order, where one is to be kept ([`Keep::is_stored`]) or names
+    /// directories, which are the driver's to let its tools use. Nothing waits for the write; it is asked for before the
+    /// allowed call runs.
+    Permissions(&'a [PermissionUpdate]),
 }
 
 /// One request to a model, lent by the session: the provider module writes the body from it.

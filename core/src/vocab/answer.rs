@@ -47,11 +47,11 @@ pub enum Answer {
         /// What changed, one line for each change, for people.
         changes: Vec<Text>,
     },
-    /// Files went back to a checkpoint, or would have (dry run).
+    /// Files went back, or would have (dry run).
     Rewound {
         /// Whether it can be done at all.
         can: bool,
-        /// The files concerned.
+        /// The files concerned: with their old content, or gone that weren't there before.
         files: Vec<Text>,
         /// Lines that come back.
         added: u32,
@@ -97,6 +97,21 @@ impl Answer {
             None
         }
     }
+}
+
+/// What the driver did to put files back, or would do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Restoration {
+    /// Files with their old content.
+    pub restored: Vec<Text>,
+    /// Files that weren't there before.
+    pub deleted: Vec<Text>,
+    /// Files left as they are: too large to be kept, or not to be reached any more.
+    pub skipped: Vec<Text>,
+    /// Lines that come back.
+    pub added: u32,
+    /// Lines that go.
+    pub removed: u32,
 }
 
 /// How a prompt was admitted.

@@ -249,10 +249,16 @@ pub struct HookReply {
     pub verdict: HookVerdict,
     /// Text to add for the model; at PromptSubmit it stands beside the prompt.
     pub context: Option<Text>,
-    /// Whether the turn may go on; `false` ends it.
+    /// Whether the turn may go on; `false` ends it, `Blocked`: before its first step at PromptSubmit, behind the call at
+    /// PreTool (which is then denied) and PostTool. At Permission it denies and interrupts; at TurnEnd nothing keeps
+    /// the turn from its end.
     pub go_on: bool,
     /// Why not, for people.
     pub stop_reason: Option<Text>,
+    /// Changes to the rules, beside an allow at Permission; as those of [`Reply::Allow`].
+    pub updates: Vec<PermissionUpdate>,
+    /// Also end the turn, beside a deny at Permission; as that of [`Reply::Deny`].
+    pub interrupt: bool,
 }
 
 impl HookReply {
@@ -263,6 +269,8 @@ impl HookReply {
             context: None,
             go_on: true,
             stop_reason: None,
+            updates: Vec::new(),
+            interrupt: false,
         }
     }
 
@@ -273,6 +281,8 @@ impl HookReply {
             context: None,
             go_on: true,
             stop_reason: None,
+            updates: Vec::new(),
+            interrupt: false,
         }
     }
 }
@@ -359,16 +369,16 @@ pub enum PermissionUpdate {
     },
     /// Another approval mode.
     Mode {
-        /// The mode, in the protocol's words.
+        /// The mode, in neutral words: `auto`, `accept_edits`, `ask`, `read_only`, `plan`, `never`.
         mode: Text,
         /// Where the change is kept.
         keep: Keep,
     },
-    /// Directories that tools may work in.
+    /// Directories that tools may work in, besides the project's.
     Directories {
         /// What to do with them.
         op: SetOp,
-        /// The directories.
+        /// The directories, absolute.
         paths: Vec<Text>,
         /// Where the change is kept.
         keep: Keep,
@@ -386,7 +396,7 @@ pub enum SetOp {
     Remove,
 }
 
-/// Where a change of the rules is kept.
+/// Where a change of the rules is kept. It counts in the session in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// Until the session ends.
@@ -399,4 +409,25 @@ pub enum Keep {
     Local,
     /// As if given on the command line.
     Arguments,
+}
+
+impl Keep {
+    /// Whether it outlives the session.
+    pub const fn is_stored(self) -> bool {
+        match self {
+            Keep::User | Keep::Project | Keep::Local => true,
+            Keep::Session | Keep::Arguments => false,
+        }
+    }
+}
+
+impl PermissionUpdate {
+    /// Where it is kept.
+    pub const fn keep(&self) -> Keep {
+        match self {
+            PermissionUpdate::Rules { keep, .. }
+            | PermissionUpdate::Mode { keep, .. }
+            | PermissionUpdate::Directories { keep, .. } => *keep,
+        }
+    }
 }

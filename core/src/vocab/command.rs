@@ -53,7 +53,8 @@ pub enum Command {
         /// What the summary should keep in mind.
         instructions: Option<Text>,
     },
-    /// Puts files back.
+    /// Puts files back that the agent's tools have changed. Gives [`Answer::Rewound`]; [`What::Restored`] follows, but not
+    /// on a dry run. The history stays as it is. [`Refusal::Unknown`]: no such prompt, or too long ago.
     Rewind {
         /// To where.
         to: RewindTo,
@@ -102,15 +103,18 @@ pub struct Prompt {
     pub deliver: Deliver,
     /// Take it as it is: no slash commands, no expansion.
     pub literal: bool,
+    /// For hosts, never for the model; its message carries it ([`Message::details`]).
+    pub details: Option<RawJson>,
 }
 
 impl Prompt {
-    /// The bytes of its content, as the limits count them: all text, and base64 as it stands.
+    /// The bytes of its content and details, as the limits count them: all text, and base64 as it stands.
     pub fn bytes(&self) -> usize {
+        let details = self.details.as_ref().map_or(0, |json| json.0.len());
         self.content
             .iter()
             .map(Block::bytes)
-            .fold(0, usize::saturating_add)
+            .fold(details, usize::saturating_add)
     }
 
     /// Whether nothing in it would tell the model anything: no content, or blank text alone.
@@ -373,7 +377,7 @@ pub struct HookSpec {
     pub key: Text,
     /// Where it runs.
     pub point: HookPoint,
-    /// Which tools it is for; `None`: all.
+    /// Which tools it is for: globs (`*`, `?`) over the tool's name with `|` between them; `None`: all.
     pub matcher: Option<Text>,
     /// How long it may take, in microseconds; `None`: the configured time.
     pub timeout_us: Option<u64>,

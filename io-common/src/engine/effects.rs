@@ -9,15 +9,16 @@ use std::sync::mpsc;
 use turnwire::model::script::ScriptReply;
 use turnwire::model::{Api, ReplyDecoder, ReplyLimits, encode_request};
 use turnwire::vocab::{
-    Agent, Block, CommandId, Effect, EffectBody, Failure, FailureKind, HookId, Input, ModelChunk,
-    RequestId, RunId, Text, ToolOutcome, ToolUpdate, WriteBody, WriteId,
+    Agent, Block, CallId, CommandId, Effect, EffectBody, Failure, FailureKind, HookId, Input,
+    ModelChunk, PermissionUpdate, RequestId, RunId, Text, ToolOutcome, ToolUpdate, WriteBody,
+    WriteId,
 };
 
 use super::reload::asked;
 use super::{Caller, Report, Reporter, Start, Stopper};
 use crate::hooks::{HookJob, Hooks};
 use crate::model::{Backend, HttpProvider};
-use crate::tools::{ToolJob, Toolbox};
+use crate::tools::{RestoreJob, SnapshotJob, ToolJob, Toolbox};
 use crate::world::{World, WriteJob};
 
 /// An effect that is ready to start, for the driver.
@@ -81,6 +82,14 @@ enum Work {
     Store {
         write: WriteId,
         job: WriteJob,
+    },
+    Snapshot {
+        call: CallId,
+        job: SnapshotJob,
+    },
+    Restore {
+        command: CommandId,
+        job: RestoreJob,
     },
 }
 
@@ -191,14 +200,53 @@ impl Effects {
                 if let WriteBody::Approval(source) = &body {
                     self.world.toolbox.approve(source);
                 }
+                if let WriteBody::Permissions(updates) = &body {
+                    self.let_use(updates);
+                }
                 Work::Store {
                     write: *write,
                     job: self.world.durable.prepare(&body),
                 }
             }
+            (
+                Effect::Snapshot { call, .. },
+                Some(EffectBody::Snapshot {
+                    name, input, at, ..
+                }),
+            ) => match &self.world.snapshots {
+                Some(kept) => Work::Snapshot {
+                    call: *call,
+                    job: self
+                        .world
+                        .toolbox
+                        .prepare_snapshot(kept, name, &input.0, at),
+                },
+                None => return self.act(effect),
+            },
+            (Effect::Restore(command), Some(EffectBody::Restore { to, at, dry_run })) => {
+                match &self.world.snapshots {
+                    Some(kept) => Work::Restore {
+                        command: *command,
+                        job: self.world.toolbox.prepare_restore(kept, to, at, dry_run),
+                    },
+                    None => return self.act(effect),
+                }
+            }
             _ => return self.act(effect),
         };
         self.waiting.push_back((mark, work));
+    }
+
+    /// The folders of permission updates are the tools' to use from now on.
+    fn let_use(&self, updates: &[PermissionUpdate]) {
+        for update in updates {
+            match update {
+                PermissionUpdate::Directories { op, paths, .. } => {
+                    self.world.toolbox.let_use(*op, paths)
+                }
+                PermissionUpdate::Rules { .. } | PermissionUpdate::Mode { .. } => {}
+            }
+        }
     }
 
     /// Effects that start nothing, and those that this driver can't carry out: those fail in their own words.
@@ -216,11 +264,21 @@ impl Effects {
                     chunk: internal("the request had no body"),
                 });
             }
-            Effect::RunTool { call } | Effect::Snapshot { call, .. } => {
+            Effect::RunTool { call } => {
                 self.ready.push_back(Input::Tool {
                     call,
                     update: failed("the call had no body"),
                 });
+            }
+            Effect::Snapshot { call, .. } => {
+                self.ready.push_back(Input::Tool {
+                    call,
+                    update: failed("not run: this driver puts no files aside"),
+                });
+            }
+            Effect::Restore(command) => {
+                let outcome = Err("this driver puts no files aside".into());
+                self.ready.push_back(Input::Restored { command, outcome });
             }
             Effect::Store(write) => {
                 self.ready.push_back(Input::Store {
@@ -240,8 +298,7 @@ impl Effects {
             }
             // Tools finish by themselves, and what is named last belongs to effects that failed above.
             Effect::DetachTool(_) | Effect::StopRun(_) => {}
-            other @ (Effect::Restore(_)
-            | Effect::Allow { .. }
+            other @ (Effect::Allow { .. }
             | Effect::StartRun { .. }
             | Effect::CallRun(..)
             | Effect::StopJob(_)) => {
@@ -338,6 +395,8 @@ impl Effects {
                 self.hooks.insert(hook, Some(stop));
             }
             Work::Store { write, job } => self.store(write, job),
+            Work::Snapshot { call, job } => self.snapshot(call, job),
+            Work::Restore { command, job } => self.restore(command, job),
         }
     }
 
@@ -364,6 +423,38 @@ impl Effects {
         }
     }
 
+    fn snapshot(&mut self, call: CallId, job: SnapshotJob) {
+        let run = move || {
+            let done = catch_unwind(AssertUnwindSafe(job)).unwrap_or_else(|p| Err(panic_text(&*p)));
+            let update = match done {
+                Ok((files, sequence)) => ToolUpdate::Snapshotted { files, sequence },
+                Err(why) => failed(&format!(
+                    "not run: the file could not be put aside first: {why}"
+                )),
+            };
+            Report::Snapshotted(call, update)
+        };
+        if !self.on_storage(Box::new(run)) {
+            self.ready.push_back(Input::Tool {
+                call,
+                update: failed("not run: the storage thread is gone"),
+            });
+        }
+    }
+
+    fn restore(&mut self, command: CommandId, job: RestoreJob) {
+        let run = move || {
+            let done = catch_unwind(AssertUnwindSafe(job)).unwrap_or_else(|p| Err(panic_text(&*p)));
+            Report::Restored(command, done.map(Box::new).map_err(Text::from))
+        };
+        if !self.on_storage(Box::new(run)) {
+            self.ready.push_back(Input::Restored {
+                command,
+                outcome: Err("the storage thread is gone".into()),
+            });
+        }
+    }
+
     fn reload(&mut self, command: CommandId) {
         let job = self.world.reload.prepare(asked(command));
         let run = move || {
@@ -385,7 +476,7 @@ impl Effects {
 
     /// Tools and hooks that are used from now on. What runs goes on with those that it began with.
     pub(super) fn refreeze(&mut self, toolbox: Toolbox, hooks: Hooks) {
-        self.world.toolbox = toolbox;
+        self.world.toolbox = toolbox.let_use_as(&self.world.toolbox);
         self.world.hooks = hooks;
     }
 
@@ -474,7 +565,11 @@ impl Effects {
         match report {
             Report::Tool(caller, update) => self.note(*caller, update),
             Report::Hook(hook, _) => self.hook_ended(*hook),
-            Report::Model(..) | Report::Stored(..) | Report::Reloaded(..) => {}
+            Report::Model(..)
+            | Report::Stored(..)
+            | Report::Reloaded(..)
+            | Report::Snapshotted(..)
+            | Report::Restored(..) => {}
         }
     }
 }

@@ -22,7 +22,7 @@ use turnwire::frame::LineSplitter;
 use turnwire::protocol::{Protocol, Server, ServerOutput};
 use turnwire::vocab::{
     Agent, CallId, Command, CommandId, Due, HookId, HookReply, Input, Misuse, Now,
-    Output as AgentOutput, RequestId, Signal, Text, ToolUpdate, WriteId,
+    Output as AgentOutput, RequestId, Restoration, Signal, Text, ToolUpdate, WriteId,
 };
 
 use crate::error::Error;
@@ -78,6 +78,10 @@ pub enum Report {
     Stored(WriteId, Result<(), Text>),
     /// The configuration was read anew, or couldn't be.
     Reloaded(CommandId, Result<Reloaded, Text>),
+    /// Files were put aside for a call.
+    Snapshotted(CallId, ToolUpdate),
+    /// Files were put back, or weren't.
+    Restored(CommandId, Result<Box<Restoration>, Text>),
 }
 
 /// Takes reports to the loop, from any thread.
@@ -406,6 +410,14 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
                 self.drain()
             }
             Report::Reloaded(command, outcome) => self.reloaded(command, outcome),
+            Report::Snapshotted(call, update) => {
+                give(&mut self.agent, Input::Tool { call, update }, now)?;
+                self.drain()
+            }
+            Report::Restored(command, outcome) => {
+                give(&mut self.agent, Input::Restored { command, outcome }, now)?;
+                self.drain()
+            }
         }
     }
 }

@@ -67,6 +67,7 @@ impl Start for Notes {
 fn effects() -> Effects {
     let tools = ToolboxConfig::new("/");
     let world = World {
+        snapshots: None,
         backend: Backend::Scripted(Arc::new(Script::parse("").unwrap())),
         hooks: Hooks::new(HooksConfig::beside(&tools, "s", Vec::new())),
         toolbox: Toolbox::new(tools).unwrap(),

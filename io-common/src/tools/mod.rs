@@ -11,6 +11,7 @@ mod files;
 mod input;
 mod outcome;
 mod skill;
+mod snapshots;
 mod spec;
 mod text;
 
@@ -18,16 +19,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use turnwire::vocab::{ToolOutcome, ToolSpec, UnapprovedSource};
+use turnwire::vocab::{
+    MessageId, Restoration, SetOp, Text, ToolOutcome, ToolSpec, UnapprovedSource,
+};
 
 pub use bash::{Capture, CommandJob};
 pub use external::{Code, CodePlaces, External, MOST_CODE, Source, sha_of};
 pub use outcome::{Failed, FileChange, Finished};
 pub use skill::Skill;
+pub use snapshots::{Bounds, Snapshots};
 pub use spec::builtin_names;
 
 use external::Loaded;
-use files::path::Root;
+use files::path::{Place, Root};
 
 /// How the tools behave.
 #[derive(Clone, Debug)]
@@ -187,6 +191,59 @@ impl Toolbox {
         }
     }
 
+    /// A person lets tools use folders besides the project's, by absolute paths, or takes them back.
+    pub fn let_use(&self, op: SetOp, folders: &[Text]) {
+        let folders: Vec<&Path> = folders.iter().map(|path| Path::new(&**path)).collect();
+        self.shared.root.let_use(op, &folders);
+    }
+
+    /// Lets its tools use the folders, besides the project's, that those of another one were let use.
+    #[must_use]
+    pub fn let_use_as(self, other: &Toolbox) -> Toolbox {
+        self.shared.root.let_use_as(&other.shared.root);
+        self
+    }
+
+    /// Makes it ready to put the files aside that a call may change, at the session's newest message. Of a program of the
+    /// user's or the project's own nobody knows which files those are.
+    pub fn prepare_snapshot(
+        &self,
+        snapshots: &Snapshots,
+        name: &str,
+        input: &str,
+        message: MessageId,
+    ) -> SnapshotJob {
+        let (shared, snapshots) = (self.shared.clone(), snapshots.clone());
+        let path = match name {
+            _ if shared.external(name).is_some() => None,
+            "write_file" => input::parse::<input::WriteFile>(name, input)
+                .ok()
+                .map(|args| args.path),
+            "edit_file" => input::parse::<input::EditFile>(name, input)
+                .ok()
+                .map(|args| args.path),
+            _ => None,
+        };
+        Box::new(move || {
+            // A path that can't be used is the call's own to complain about.
+            let place = path.and_then(|path| shared.root.resolve(&path).ok());
+            let places: Vec<Place> = place.into_iter().collect();
+            shared.alone(|| snapshots.put_aside(&places, message.0))
+        })
+    }
+
+    /// Makes it ready to put files back as they were before a message, or to say what that would change.
+    pub fn prepare_restore(
+        &self,
+        snapshots: &Snapshots,
+        to: MessageId,
+        at: MessageId,
+        dry_run: bool,
+    ) -> RestoreJob {
+        let (shared, snapshots) = (self.shared.clone(), snapshots.clone());
+        Box::new(move || shared.alone(|| snapshots.put_back(&shared.root, to.0, at.0, dry_run)))
+    }
+
     /// Makes one call ready. `input` is the text of a JSON object.
     pub fn prepare(&self, name: &str, input: &str) -> ToolJob {
         if let Some(tool) = self.shared.external(name) {
@@ -214,6 +271,12 @@ impl Toolbox {
         }
     }
 }
+
+/// Puts files aside, on a thread that may block: the names of those that were, and the number of the first of them.
+pub type SnapshotJob = Box<dyn FnOnce() -> Result<(Vec<Text>, u64), String> + Send>;
+
+/// Puts files back, on a thread that may block. If it fails no file was touched.
+pub type RestoreJob = Box<dyn FnOnce() -> Result<Restoration, String> + Send>;
 
 /// A call that is ready to be carried out.
 #[derive(Debug)]

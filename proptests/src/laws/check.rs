@@ -4,7 +4,7 @@ use turnwire::{
     frame::{LineRules, OverLong, SseLimits, Tail},
     model::{Api, ReplyLimits},
     protocol::{observer::Dir, openmax::Openmax},
-    session::{Session, SessionConfig},
+    session::{Session, SessionConfig, config::Snapshots},
     vocab::*,
 };
 
@@ -65,7 +65,7 @@ fn check_agent(
         AgentMachine(session)
     };
     hold(make, story, 3)?;
-    let snapshots = config.policy.snapshots;
+    let snapshots = config.policy.snapshots != Snapshots::Never;
     law_l8(make, story, |given| {
         settled_again(given, snapshots).into_iter().collect()
     })

@@ -5,7 +5,7 @@ use turnwire::{
         SessionConfig,
         config::{
             AfterCompaction, ErrorPartial, Futile, LeftoverSteer, LocalHook, ModelConfig, Parallel,
-            RefuseAt, Rule, RuleBehaviour, StoreFailure, ToolEndOrder, WhenBusy,
+            RefuseAt, Rule, RuleBehaviour, Snapshots, StoreFailure, ToolEndOrder, WhenBusy,
         },
     },
     vocab::*,
@@ -74,7 +74,7 @@ knobs! {
     /// Who is played: host, wire and agent, or an agent alone.
     world "wire" "agent",
     /// The approval mode at the start.
-    mode "ask" "auto" "readonly" "accept-edits" "never",
+    mode "ask" "auto" "readonly" "accept-edits" "never" "plan",
     /// Local hooks, by their points; `watch` is one at every point that decides nothing.
     hooks "none" "prompt" "turn-end" "pre-tool" "permission" "post-tool" "all" "watch",
     /// The model's window.
@@ -108,7 +108,7 @@ knobs! {
     /// Open permissions; the protocol decides on a wire.
     asks "1" "3",
     /// Snapshots, failing stores, notes of cancels; the protocol decides on a wire.
-    odd "no" "yes",
+    odd "no" "yes" "late-snapshots",
     /// How long deltas are joined, where a protocol can.
     coalesce "no" "25ms",
     /// What the other side does at the end.
@@ -173,7 +173,8 @@ impl Setup {
             1 => ApprovalMode::Auto,
             2 => ApprovalMode::ReadOnly,
             3 => ApprovalMode::AcceptEdits,
-            _ => ApprovalMode::Never,
+            4 => ApprovalMode::Never,
+            _ => ApprovalMode::Plan,
         };
         config.hooks = self.hooks();
         self.policy(&mut config);
@@ -183,7 +184,7 @@ impl Setup {
 
     /// What a protocol decides, of a session that has none.
     fn policy(&self, config: &mut SessionConfig) {
-        let odd = self.odd == 1;
+        let odd = self.odd > 0;
         config.model.window = match self.window {
             0 => 0,
             1 => 300,
@@ -210,10 +211,14 @@ impl Setup {
         policy.asks_at_once = if self.asks == 0 { 1 } else { 3 };
         policy.max_refusals = Some(2);
         if odd {
-            policy.snapshots = true;
+            policy.snapshots = match self.odd {
+                1 => Snapshots::BeforeGate,
+                _ => Snapshots::BeforeRun,
+            };
             policy.store_failure = StoreFailure::Fail;
             policy.cancel_note = true;
             policy.auto_silences_ask = false;
+            policy.suggest = true;
             policy.retry.jitter_percent = 30;
             policy.compaction.futile = Futile::AtWindow;
             policy.compaction.when_busy = WhenBusy::Refuse;

@@ -40,8 +40,9 @@ pub fn action(mix: &Mix, s: &mut Source<'_>) -> Action {
             2 => Action::Promote(s.byte()),
             _ => Action::Repeat(s.byte()),
         },
-        9 => match s.below(5) {
+        9 => match s.below(6) {
             0..=2 => Action::Set(setting(s)),
+            5 => Action::Rewind(s.byte(), s.flag()),
             _ => Action::Other(s.byte()),
         },
         10 => Action::Close(!s.flag()),
@@ -150,6 +151,7 @@ fn answering(s: &mut Source<'_>) -> Answering {
         Answering::Wrong,
         Answering::Yes,
         Answering::Changed,
+        Answering::Granted,
     ])
 }
 
@@ -161,9 +163,10 @@ fn settlement(s: &mut Source<'_>) -> Action {
 }
 
 fn judging(s: &mut Source<'_>) -> Judging {
-    use Judging::{Adds, Allow, Ask, Deny, Fails, Pass};
+    use Judging::{Adds, Allow, Ask, Deny, Fails, Grants, Interrupts, Pass, Stops};
     s.of([
-        Pass, Deny, Pass, Allow, Pass, Ask, Pass, Fails, Pass, Adds, Pass, Deny, Pass, Pass,
+        Pass, Deny, Pass, Allow, Pass, Ask, Pass, Fails, Pass, Adds, Pass, Deny, Pass, Grants,
+        Pass, Interrupts, Pass, Stops,
     ])
 }
 
@@ -199,6 +202,7 @@ fn setting(s: &mut Source<'_>) -> Setting {
         Setting::Approvals(ApprovalMode::Ask),
         Setting::Approvals(ApprovalMode::ReadOnly),
         Setting::Approvals(ApprovalMode::AcceptEdits),
+        Setting::Approvals(ApprovalMode::Plan),
         Setting::Approvals(ApprovalMode::Other(Text::from("strange"))),
         Setting::Model(Some(Text::from("other"))),
         Setting::SteerDrain(Drain::One),
@@ -209,6 +213,8 @@ fn setting(s: &mut Source<'_>) -> Setting {
         Setting::AutoCompact(false),
         Setting::AutoCompact(true),
         Setting::Name(Text::from("name")),
+        Setting::ThinkingBudget(Some(1_000)),
+        Setting::Model(None),
     ])
 }
 

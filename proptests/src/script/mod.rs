@@ -40,6 +40,8 @@ pub enum Action {
     Set(Setting),
     /// The host asks for a compaction.
     Compact,
+    /// The host wants files as they were before a prompt; only to know, perhaps.
+    Rewind(u8, bool),
     /// The host sends another command.
     Other(u8),
     /// The host closes.
@@ -77,6 +79,8 @@ pub enum Answering {
     Yes,
     /// Allow with other arguments.
     Changed,
+    /// Allow, with changes of the rules that are to be kept; a hook of the host allows.
+    Granted,
     /// Deny, or the failure of the kind.
     No,
     /// Deny and interrupt.
@@ -249,4 +253,10 @@ pub enum Judging {
     Fails,
     /// Adds context.
     Adds,
+    /// Yes, with changes of the rules.
+    Grants,
+    /// No, and the turn ends.
+    Interrupts,
+    /// No opinion, and the turn ends.
+    Stops,
 }

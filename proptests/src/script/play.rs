@@ -62,6 +62,7 @@ pub fn command(host: &mut impl Host, action: &Action) -> Option<Command> {
             content: vec![Block::Text(Text::from("do it"))],
             deliver: Deliver::Queue(Rank::Next),
             literal: false,
+            details: None,
         }),
         Action::Withdraw(pick) => Command::Withdraw(nth(host.prompts(), *pick)?),
         Action::Promote(pick) => Command::Promote(nth(host.prompts(), *pick)?),
@@ -88,6 +89,10 @@ pub fn command(host: &mut impl Host, action: &Action) -> Option<Command> {
         Action::Set(setting) => Command::Set(setting.clone()),
         Action::Compact => Command::Compact {
             instructions: Some(Text::from("briefly")),
+        },
+        Action::Rewind(pick, dry_run) => Command::Rewind {
+            to: RewindTo::Prompt(nth(host.prompts(), *pick).unwrap_or(PromptId(1 << 40))),
+            dry_run: *dry_run,
         },
         Action::Other(pick) => return other(*pick),
         Action::Close(drain) => Command::Close { drain: *drain },
@@ -118,6 +123,7 @@ pub fn act<A: Agent>(world: &mut World<A>, action: &Action) {
         | Action::LateReply(_)
         | Action::Set(_)
         | Action::Compact
+        | Action::Rewind(..)
         | Action::Other(_)
         | Action::Close(_) => {
             if let Some(command) = command(world, action) {
@@ -243,11 +249,15 @@ pub fn answer_to(body: &Ask, how: Answering) -> Result<Reply, ReplyFault> {
         Answering::Gone => return Err(ReplyFault::HostGone),
         Answering::Yes
         | Answering::Changed
+        | Answering::Granted
         | Answering::No
         | Answering::Interrupt
         | Answering::Wrong => {}
     }
-    let yes = matches!(how, Answering::Yes | Answering::Changed);
+    let yes = matches!(
+        how,
+        Answering::Yes | Answering::Changed | Answering::Granted
+    );
     Ok(match (body, how) {
         (Ask::Permission(_), Answering::Wrong) => Reply::Choice(None),
         (_, Answering::Wrong) => Reply::Deny {
@@ -257,15 +267,17 @@ pub fn answer_to(body: &Ask, how: Answering) -> Result<Reply, ReplyFault> {
         (Ask::Permission(_), _) if yes => {
             let changed = matches!(how, Answering::Changed);
             let input = changed.then(|| RawJson(Text::from("{\"path\": \"b\"}")));
-            Reply::Allow {
-                input,
-                updates: vec![],
-            }
+            let granted = matches!(how, Answering::Granted);
+            let updates = if granted { updates() } else { vec![] };
+            Reply::Allow { input, updates }
         }
         (Ask::Permission(_), _) => Reply::Deny {
             message: Some(text()),
             interrupt: matches!(how, Answering::Interrupt),
         },
+        (Ask::Hook(_), Answering::Granted) => Reply::Hook(Box::new(grants())),
+        (Ask::Hook(_), Answering::Interrupt) => Reply::Hook(Box::new(interrupts())),
+        (Ask::Hook(_), Answering::Changed) => Reply::Hook(Box::new(stops())),
         (Ask::Hook(_), _) => Reply::Hook(Box::new(if yes {
             HookReply::pass()
         } else {
@@ -286,12 +298,50 @@ pub fn answer_to(body: &Ask, how: Answering) -> Result<Reply, ReplyFault> {
     })
 }
 
+/// Changes of the rules: one that is kept, and folders.
+fn updates() -> Vec<PermissionUpdate> {
+    vec![
+        PermissionUpdate::Rules {
+            op: SetOp::Add,
+            behaviour: Text::from("allow"),
+            rules: vec![(Text::from("write"), Some(Text::from("a")))],
+            keep: Keep::Local,
+        },
+        PermissionUpdate::Directories {
+            op: SetOp::Add,
+            paths: vec![Text::from("/elsewhere")],
+            keep: Keep::Session,
+        },
+    ]
+}
+
+fn grants() -> HookReply {
+    HookReply {
+        verdict: HookVerdict::Allow { input: None },
+        updates: updates(),
+        ..HookReply::pass()
+    }
+}
+
+fn interrupts() -> HookReply {
+    HookReply {
+        interrupt: true,
+        ..HookReply::deny(Text::from("no"))
+    }
+}
+
+fn stops() -> HookReply {
+    HookReply {
+        go_on: false,
+        stop_reason: Some(Text::from("enough")),
+        ..HookReply::pass()
+    }
+}
+
 fn judge(how: Judging) -> Result<HookReply, Text> {
     let with = |verdict| HookReply {
         verdict,
-        context: None,
-        go_on: true,
-        stop_reason: None,
+        ..HookReply::pass()
     };
     Ok(match how {
         Judging::Pass => HookReply::pass(),
@@ -299,6 +349,9 @@ fn judge(how: Judging) -> Result<HookReply, Text> {
         Judging::Deny => HookReply::deny(Text::from("no")),
         Judging::Ask => with(HookVerdict::Ask),
         Judging::Fails => return Err(Text::from("exit 2")),
+        Judging::Grants => grants(),
+        Judging::Interrupts => interrupts(),
+        Judging::Stops => stops(),
         Judging::Adds => HookReply {
             context: Some(Text::from("note")),
             ..HookReply::pass()
@@ -593,17 +646,9 @@ pub fn settlement(id: EffectId) -> Option<Given> {
             });
             Given::Else(Input::Reloaded { command, outcome })
         }
-        EffectId::Restore(checkpoint) => {
-            let outcome = Ok(Answer::Rewound {
-                can: true,
-                files: vec![],
-                added: 0,
-                removed: 0,
-            });
-            Given::Else(Input::Restored {
-                checkpoint,
-                outcome,
-            })
+        EffectId::Restore(command) => {
+            let outcome = Ok(Box::default());
+            Given::Else(Input::Restored { command, outcome })
         }
         EffectId::Shell(command) => {
             let outcome = ToolUpdate::Done {

@@ -53,7 +53,7 @@ macro_rules! words {
 
 words! {
     Answering {
-        Yes "yes" Changed "changed" No "no" Interrupt "interrupt" Wrong "wrong" Error "error" Gone "gone"
+        Yes "yes" Changed "changed" Granted "granted" No "no" Interrupt "interrupt" Wrong "wrong" Error "error" Gone "gone"
     }
     Tool {
         Read "read" Write "write" Denied "denied" Asked "asked" Missing "missing" Broken "broken" Host "host"
@@ -63,7 +63,7 @@ words! {
         Progress "progress" File "file" Ok "ok" Failed "failed" TimedOut "timed-out" EndsTurn "ends-turn"
         Network "network" Detaches "detaches"
     }
-    Judging { Pass "pass" Allow "allow" Deny "deny" Ask "ask" Fails "fails" Adds "adds" }
+    Judging { Pass "pass" Allow "allow" Deny "deny" Ask "ask" Fails "fails" Adds "adds" Grants "grants" Interrupts "interrupts" Stops "stops" }
     FailureKind {
         Auth "auth" Billing "billing" RateLimit "rate-limit" Overloaded "overloaded" InvalidRequest "invalid-request"
         Server "server" Transport "transport" StreamCut "stream-cut" ContextFull "context-full"
@@ -107,6 +107,7 @@ pub fn print_action(action: &Action) -> String {
         Action::LateReply(pick) => format!("> late-reply {pick}"),
         Action::Set(setting) => format!("> set {}", print_setting(setting)),
         Action::Compact => "> compact".to_owned(),
+        Action::Rewind(pick, dry_run) => format!("> rewind {pick} {}", dry_run.word()),
         Action::Other(pick) => format!("> other {pick}"),
         Action::Close(drain) => format!("> close {}", if *drain { "drain" } else { "now" }),
         Action::Model(pick, piece) => format!("+ model {pick} {}", print_piece(piece)),
@@ -266,6 +267,7 @@ impl<'a> Words<'a> {
             (">", "late-reply") => Action::LateReply(self.number()?),
             (">", "set") => Action::Set(self.setting()?),
             (">", "compact") => Action::Compact,
+            (">", "rewind") => Action::Rewind(self.number()?, self.word()?),
             (">", "other") => Action::Other(self.number()?),
             (">", "close") => match self.next()? {
                 "drain" => Action::Close(true),

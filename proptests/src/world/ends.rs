@@ -170,6 +170,7 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
             | Action::LateReply(_)
             | Action::Set(_)
             | Action::Compact
+            | Action::Rewind(..)
             | Action::Other(_)
             | Action::Close(_) => {
                 if let Some(command) = command(&mut self.host, action) {

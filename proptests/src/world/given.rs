@@ -177,11 +177,8 @@ impl From<&Input<'_>> for Given {
                 command: *command,
                 outcome: outcome.clone(),
             },
-            Input::Restored {
-                checkpoint,
-                outcome,
-            } => Input::Restored {
-                checkpoint: *checkpoint,
+            Input::Restored { command, outcome } => Input::Restored {
+                command: *command,
                 outcome: outcome.clone(),
             },
             Input::Refrozen { frozen, changes } => Input::Refrozen {

@@ -191,6 +191,7 @@ impl<P: Speaks> Host for HostEnd<P> {
             content: vec![Block::Text(format!("{text} {}", id.0).into())],
             deliver,
             literal: false,
+            details: None,
         }
     }
 }

@@ -150,6 +150,7 @@ impl<A: Agent> World<A> {
             content: vec![Block::Text(Text::from(text))],
             deliver,
             literal: false,
+            details: None,
         }
     }
 

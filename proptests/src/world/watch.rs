@@ -38,7 +38,7 @@ impl<A: Agent> World<A> {
                 } => EffectId::Shell(*command),
                 Input::Opened { command, .. } => EffectId::Open(*command),
                 Input::Reloaded { command, .. } => EffectId::Reload(*command),
-                Input::Restored { checkpoint, .. } => EffectId::Restore(*checkpoint),
+                Input::Restored { command, .. } => EffectId::Restore(*command),
                 Input::Job {
                     job,
                     update: JobUpdate::Ended(_),
@@ -102,7 +102,7 @@ impl<A: Agent> World<A> {
             Effect::StartModel(request) => EffectId::Model(*request),
             Effect::RunTool { call } => EffectId::Tool(*call),
             Effect::Snapshot { call, .. } => EffectId::Snapshot(*call),
-            Effect::Restore(checkpoint) => EffectId::Restore(*checkpoint),
+            Effect::Restore(command) => EffectId::Restore(*command),
             Effect::RunHook { hook } => EffectId::Hook(*hook),
             Effect::Store(write) => EffectId::Write(*write),
             Effect::StartRun { run, .. } => EffectId::Run(*run),
@@ -252,6 +252,8 @@ impl<A: Agent> World<A> {
                 Effect::RunHook { hook } => EffectId::Hook(*hook),
                 Effect::Store(write) => EffectId::Write(*write),
                 Effect::RunShell(command) => EffectId::Shell(*command),
+                Effect::Snapshot { call, .. } => EffectId::Snapshot(*call),
+                Effect::Restore(command) => EffectId::Restore(*command),
                 _ => continue,
             };
             if self.work.get(&id).is_none_or(|work| work.stopped) {

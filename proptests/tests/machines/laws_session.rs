@@ -165,7 +165,7 @@ proptest! {
             Given::Else(Input::Job { job: JobId(far), update: JobUpdate::Ended(JobState::Interrupted) }),
             Given::Else(Input::Opened { command: CommandId(far), info: Err(Text::from("no")) }),
             Given::Else(Input::Reloaded { command: CommandId(far), outcome: Err(Text::from("no")) }),
-            Given::Else(Input::Restored { checkpoint: CheckpointId(far), outcome: Err(Text::from("no")) }),
+            Given::Else(Input::Restored { command: CommandId(far), outcome: Err(Text::from("no")) }),
         ];
         let count = Cell::new(0);
         let wrong = |_: &Given| {

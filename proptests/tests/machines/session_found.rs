@@ -7,7 +7,7 @@ use session_kit::{plain, world};
 use turnwire::{
     session::{
         Session, SessionConfig,
-        config::{Parallel, StoreFailure},
+        config::{Parallel, Snapshots, StoreFailure},
     },
     vocab::{laws::EffectId, *},
 };
@@ -36,7 +36,7 @@ fn clean(mut world: World<Session>) {
 fn two_snapshots_side_by_side_are_told_apart() {
     let mut config = plain();
     config.settings.approvals = ApprovalMode::Auto;
-    config.policy.snapshots = true;
+    config.policy.snapshots = Snapshots::BeforeGate;
     config.policy.parallel = Parallel::All;
     let script = [
         Action::Prompt(Deliver::IfIdle),

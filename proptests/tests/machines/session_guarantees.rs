@@ -247,7 +247,7 @@ proptest! {
         let world = tell(&story);
         let far = 1 << 40;
         let blank = |content| Command::Prompt(Prompt {
-            id: PromptId(far), tag: None, content, deliver: Deliver::Queue(Rank::Next), literal: false,
+            id: PromptId(far), tag: None, content, deliver: Deliver::Queue(Rank::Next), literal: false, details: None,
         });
         let too_long = vec![Block::Text(Text::from("x".repeat(1001)))];
         let bad = [
@@ -296,7 +296,7 @@ proptest! {
         while agent.poll_output().is_some() {}
         let prompt = Prompt {
             id: PromptId(1), tag: None, content: vec![Block::Text(Text::from("go"))],
-            deliver: Deliver::IfIdle, literal: false,
+            deliver: Deliver::IfIdle, literal: false, details: None,
         };
         let call = |id, command| Input::Call(Call { id: CommandId(id), command });
         prop_assert_eq!(agent.handle(call(1, Command::Prompt(prompt)), START), Ok(()));

@@ -427,7 +427,7 @@ proptest! {
         let mut agent = session(plain());
         let prompt = Prompt {
             id: PromptId(1), tag: None, content: vec![Block::Text(Text::from("go"))],
-            deliver: Deliver::IfIdle, literal: false,
+            deliver: Deliver::IfIdle, literal: false, details: None,
         };
         let call = Call { id: CommandId(1), command: Command::Prompt(prompt) };
         prop_assert_eq!(agent.handle(Input::Call(call), START), Ok(()));

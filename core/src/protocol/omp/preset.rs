@@ -3,7 +3,7 @@
 use crate::session::SessionConfig;
 use crate::session::config::{
     AfterCompaction, Compaction, ErrorPartial, Futile, Gates, LeftoverSteer, Parallel, Policy,
-    RefuseAt, Retry, StoreFailure, ToolEndOrder, WhenBusy,
+    RefuseAt, Retry, Snapshots, StoreFailure, ToolEndOrder, WhenBusy,
 };
 use crate::vocab::{Drain, Interrupting};
 
@@ -31,9 +31,10 @@ pub fn preset(config: &mut SessionConfig) {
         asks_at_once: u32::MAX,
         auto_silences_ask: true,
         recheck_changed_input: true,
+        suggest: false,
         parallel: Parallel::All,
         tool_end_order: ToolEndOrder::Finish,
-        snapshots: false,
+        snapshots: Snapshots::Never,
         error_partial: ErrorPartial::Keep,
         retry: Retry {
             attempts: 10,

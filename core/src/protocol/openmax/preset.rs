@@ -3,7 +3,7 @@
 use crate::session::SessionConfig;
 use crate::session::config::{
     AfterCompaction, Compaction, ErrorPartial, Futile, Gates, LeftoverSteer, Parallel, Policy,
-    RefuseAt, Retry, StoreFailure, ToolEndOrder, WhenBusy,
+    RefuseAt, Retry, Snapshots, StoreFailure, ToolEndOrder, WhenBusy,
 };
 
 /// Sets what this contract decides for a session, and leaves the embedder's own (model, tools, rules, hooks, budgets,
@@ -26,13 +26,14 @@ pub fn preset(config: &mut SessionConfig) {
         // Neither steers nor changed input can come from this wire.
         leftover_steer: LeftoverSteer::Drop,
         recheck_changed_input: true,
+        suggest: false,
         cancel_note: false,
         max_refusals: Some(8),
         asks_at_once: 1,
         auto_silences_ask: true,
         parallel: Parallel::QuietReads,
         tool_end_order: ToolEndOrder::Call,
-        snapshots: false,
+        snapshots: Snapshots::Never,
         error_partial: ErrorPartial::Void,
         retry: Retry {
             attempts: 8,

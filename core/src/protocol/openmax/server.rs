@@ -291,6 +291,7 @@ impl Face {
                 content: vec![Block::Text(text.into())],
                 deliver: Deliver::IfIdle,
                 literal: false,
+                details: None,
             };
             let id = prompt.id;
             let command = out.call(Command::Prompt(prompt));

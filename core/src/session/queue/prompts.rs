@@ -2,13 +2,14 @@
 
 use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
 
-use crate::vocab::{Block, IdleSteer, Lane, Message, Prompt, PromptId};
+use crate::vocab::{Block, IdleSteer, Lane, Message, Prompt, PromptId, RawJson};
 
 /// A prompt that was admitted and waits to be applied.
 #[derive(Clone, Debug)]
 pub(in crate::session) struct Waiting {
     pub id: PromptId,
     pub content: Vec<Block>,
+    pub details: Option<RawJson>,
     pub kind: Kind,
     /// Order of arrival over all queues.
     pub arrival: u64,
@@ -44,6 +45,7 @@ impl Waiting {
         Waiting {
             id: prompt.id,
             content: prompt.content,
+            details: prompt.details,
             kind,
             arrival,
             promoted: false,
@@ -57,7 +59,7 @@ impl Waiting {
 #[derive(Debug, Default)]
 pub(in crate::session) struct Prompts {
     steer: VecDeque<Waiting>,
-    /// Preempting prompts, the newest first: before every lane.
+    /// Preempting prompts, the oldest first: before every lane.
     front: VecDeque<Waiting>,
     follow_up: VecDeque<Waiting>,
     next: VecDeque<Waiting>,
@@ -95,10 +97,10 @@ impl Prompts {
         self.forget(taken)
     }
 
-    /// Queues before every pending prompt.
-    pub fn push_front(&mut self, prompt: Waiting) {
+    /// Queues before every lane, behind other preempting prompts.
+    pub fn push_preempting(&mut self, prompt: Waiting) {
         self.bytes += prompt.bytes;
-        self.front.push_front(prompt);
+        self.front.push_back(prompt);
     }
 
     /// Puts kept steers before the other follow-ups, in their order.

@@ -6,8 +6,8 @@ use super::world::{SECOND, World, config, hook, observer, prompt, rule, tool};
 use crate::session::{
     SessionConfig,
     config::{
-        AfterCompaction, ErrorPartial, Futile, LeftoverSteer, Parallel, RefuseAt, RuleBehaviour,
-        StoreFailure, ToolEndOrder, UnapprovedSource, WhenBusy,
+        AfterCompaction, ErrorPartial, Futile, LeftoverSteer, Parallel, Price, RefuseAt,
+        RuleBehaviour, Snapshots, StoreFailure, ToolEndOrder, UnapprovedSource, WhenBusy,
     },
 };
 use crate::vocab::*;
@@ -64,7 +64,24 @@ pub fn policy(about: &str) -> SessionConfig {
             "silent" => policy.auto_silences_ask = number == 1,
             "recheck" => policy.recheck_changed_input = number == 1,
             "order" => policy.tool_end_order = ToolEndOrder::Finish,
-            "snapshots" => policy.snapshots = true,
+            "snapshots" => {
+                policy.snapshots = match value {
+                    "run" => Snapshots::BeforeRun,
+                    _ => Snapshots::BeforeGate,
+                }
+            }
+            "rewinds" => config.limits.rewind_prompts = size,
+            "price" => {
+                config.model.price = Some(Price {
+                    input: number,
+                    cache_read: 0,
+                    cache_write: 0,
+                    output: 0,
+                    source: "list".into(),
+                    as_of: "today".into(),
+                })
+            }
+            "money" => config.budgets.pico_usd = Some(number),
             "partial" => policy.error_partial = ErrorPartial::Keep,
             "backoff_ms" => policy.retry.backoff_us = vec![number * 1_000, number * 2_000],
             "attempts" => policy.retry.attempts = small,
@@ -194,6 +211,22 @@ pub fn act(world: &mut World, input: &str) -> Vec<String> {
             let command = world.reload;
             world.give(Input::Reloaded { command, outcome })
         }
+        ["Restored", how] => {
+            let outcome = match *how {
+                "ok" => Ok(alloc::boxed::Box::new(Restoration {
+                    restored: vec!["a".into()],
+                    deleted: vec!["b".into()],
+                    skipped: Vec::new(),
+                    added: 2,
+                    removed: 3,
+                })),
+                _ => Err("disk gone".into()),
+            };
+            let command = world.restore;
+            world.give(Input::Restored { command, outcome })
+        }
+        ["Rewind", prompt] => world.command(rewind(number(prompt), false)),
+        ["Rewind", prompt, "dry"] => world.command(rewind(number(prompt), true)),
         ["Tools", names @ ..] => {
             let tools = names.iter().map(|name| tool(name, SideEffect::Read));
             let tools = tools.collect();
@@ -202,7 +235,18 @@ pub fn act(world: &mut World, input: &str) -> Vec<String> {
                 mcp: Vec::new(),
             })
         }
-        ["Offer", "Hook", point] => {
+        ["Refreeze"] => {
+            let config = super::world::config();
+            world.give(Input::Refrozen {
+                frozen: alloc::boxed::Box::new(Frozen {
+                    tools: config.tools,
+                    rules: config.rules,
+                    ..Frozen::default()
+                }),
+                changes: Vec::new(),
+            })
+        }
+        ["Offer", "Hook", point, matcher @ ..] => {
             let point = match *point {
                 "PromptSubmit" => HookPoint::PromptSubmit,
                 "PreTool" => HookPoint::PreTool,
@@ -211,7 +255,11 @@ pub fn act(world: &mut World, input: &str) -> Vec<String> {
                 "TurnEnd" => HookPoint::TurnEnd,
                 other => panic!("point {other}"),
             };
-            world.command(Command::Offer(Offer::Hooks(vec![hook(point).spec])))
+            let spec = HookSpec {
+                matcher: matcher.first().map(|matcher| (*matcher).into()),
+                ..hook(point).spec
+            };
+            world.command(Command::Offer(Offer::Hooks(vec![spec])))
         }
         ["Offer", "Tools", names @ ..] => {
             let tools = names.iter().map(|name| tool(name, SideEffect::Read));
@@ -315,10 +363,13 @@ fn reply(world: &mut World, ask: u64, how: &str) -> Vec<String> {
     let hook = |verdict| {
         Ok(Reply::Hook(alloc::boxed::Box::new(HookReply {
             verdict,
-            context: None,
-            go_on: true,
-            stop_reason: None,
+            ..HookReply::pass()
         })))
+    };
+    let folder = |path: &str| PermissionUpdate::Directories {
+        op: SetOp::Add,
+        paths: vec![path.into()],
+        keep: Keep::Session,
     };
     let tool = |is_error| {
         Ok(Reply::Tool {
@@ -333,6 +384,9 @@ fn reply(world: &mut World, ask: u64, how: &str) -> Vec<String> {
         "AllowOther" => allow(Some("{\"path\":\"other\"}"), Vec::new()),
         "AllowArray" => allow(Some("[]"), Vec::new()),
         "AllowRule" => allow(None, vec![rules("allow")]),
+        "AllowKept" => allow(None, vec![granted(Keep::Local)]),
+        "AllowDir" => allow(None, vec![folder("/elsewhere")]),
+        "AllowNoDir" => allow(None, vec![rules("allow"), folder(" ")]),
         "AllowAuto" => allow(None, vec![mode("auto")]),
         "AllowBad" => allow(None, vec![rules("allow"), mode("nonsense")]),
         "Deny" => Ok(Reply::Deny {
@@ -362,6 +416,23 @@ fn reply(world: &mut World, ask: u64, how: &str) -> Vec<String> {
         other => panic!("reply {other}"),
     };
     world.reply(ask, reply)
+}
+
+fn rewind(prompt: u64, dry_run: bool) -> Command {
+    Command::Rewind {
+        to: RewindTo::Prompt(PromptId(prompt)),
+        dry_run,
+    }
+}
+
+/// An allow rule for the tool that is asked about.
+fn granted(keep: Keep) -> PermissionUpdate {
+    PermissionUpdate::Rules {
+        op: SetOp::Add,
+        behaviour: "allow".into(),
+        rules: vec![("writeask".into(), None)],
+        keep,
+    }
 }
 
 fn setting(word: &str) -> Setting {
@@ -421,6 +492,19 @@ fn hook_ends(world: &mut World, id: u64, how: &str) -> Vec<String> {
             go_on: false,
             stop_reason: Some("enough".into()),
             ..pass
+        }),
+        "stopdeny" => Ok(HookReply {
+            go_on: false,
+            ..HookReply::deny("no".into())
+        }),
+        "grant" => Ok(HookReply {
+            verdict: HookVerdict::Allow { input: None },
+            updates: vec![granted(Keep::Session)],
+            ..pass
+        }),
+        "interrupt" => Ok(HookReply {
+            interrupt: true,
+            ..HookReply::deny("no".into())
         }),
         "fail" => Err("it broke".into()),
         other => panic!("hook {other}"),

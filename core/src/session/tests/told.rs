@@ -66,3 +66,68 @@ fn the_hooks_of_a_call_are_told_its_name_and_its_arguments_as_they_are_now() {
     assert_eq!(tool, Some(("read", &changed)));
     assert!(matches!(facts, HookFacts::Result { content, ok: true, .. } if content.len() == 1));
 }
+
+/// The suggestions that come with a permission for a call.
+fn suggested(name: &str, arguments: &str, suggest: bool) -> Vec<PermissionUpdate> {
+    let mut config = config();
+    config.policy.suggest = suggest;
+    let mut world = World::new(config);
+    world.command(Command::Prompt(prompt(1, Deliver::IfIdle)));
+    world.call(1, name, "n1", arguments);
+    for chunk in [ModelChunk::Finish("stop"), ModelChunk::End] {
+        let request = RequestId(1);
+        let input = Input::Model { request, chunk };
+        world.session.handle(input, world.now).unwrap();
+    }
+    let mut found = None;
+    while let Some(output) = world.session.poll_output() {
+        if let Output::Event(event) = output
+            && let What::Asked { body, .. } = &event.what
+            && let Ask::Permission(ask) = body
+        {
+            found = Some(ask.suggestions.clone());
+        }
+    }
+    found.unwrap()
+}
+
+#[test]
+fn a_permission_suggests_what_would_keep_it_from_being_asked_again() {
+    let rule = |tool: &str, pattern: &str| PermissionUpdate::Rules {
+        op: SetOp::Add,
+        behaviour: "allow".into(),
+        rules: Vec::from([(tool.into(), Some(pattern.into()))]),
+        keep: Keep::Local,
+    };
+    let edits = PermissionUpdate::Mode {
+        mode: "accept_edits".into(),
+        keep: Keep::Session,
+    };
+    let list = r#"{"command":"ls -l"}"#;
+    assert_eq!(suggested("bash", list, true), [rule("bash", "ls -l")]);
+    assert_eq!(suggested("bash", list, false), []);
+    let path = r#"{"path":"a.rs"}"#;
+    let both = [rule("writeask", "a.rs"), edits.clone()];
+    assert_eq!(suggested("writeask", path, true), both);
+    // A rule would allow more than this call.
+    assert_eq!(suggested("bash", r#"{"command":"rm *"}"#, true), []);
+    assert_eq!(suggested("writeask", r#"{"path":"a?"}"#, true), [edits]);
+}
+
+#[test]
+fn a_prompt_s_details_go_with_its_message() {
+    let mut world = World::new(config());
+    let mut given = prompt(1, Deliver::Context);
+    given.details = Some(RawJson(r#"{"isSynthetic":true}"#.into()));
+    let details = given.details.clone();
+    world.command(Command::Prompt(given));
+    assert_eq!(world.session.history()[0].details, details);
+}
+
+#[test]
+fn the_details_of_a_prompt_count_among_its_bytes() {
+    let mut given = prompt(1, Deliver::IfIdle);
+    let without = given.bytes();
+    given.details = Some(RawJson("{}".into()));
+    assert_eq!(given.bytes(), without + 2);
+}

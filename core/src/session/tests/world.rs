@@ -113,6 +113,8 @@ pub struct World {
     commands: u64,
     /// The last reload.
     pub reload: CommandId,
+    /// The last rewind.
+    pub restore: CommandId,
     /// Shell commands in the order in which they began: `s1`, `s2`, …
     pub shells: Vec<CommandId>,
     /// Step numbers by request, for the short words.
@@ -143,6 +145,7 @@ impl World {
             now,
             commands: 0,
             reload: CommandId(0),
+            restore: CommandId(0),
             shells: Vec::new(),
             step: 0,
             calls: BTreeMap::new(),
@@ -301,6 +304,9 @@ impl World {
                     if let Effect::Reload(command) = effect {
                         self.reload = command;
                     }
+                    if let Effect::Restore(command) = effect {
+                        self.restore = command;
+                    }
                     if let Effect::RunShell(command) = effect {
                         self.shells.push(command);
                     }
@@ -430,6 +436,9 @@ impl World {
             What::ToolSkipped { call, why } => format!("TK c{} {why:?}", call.0),
             What::FileChanged { path, .. } => format!("FC {path}"),
             What::Checkpoint { call, .. } => format!("CK c{}", call.0),
+            What::Restored {
+                restored, deleted, ..
+            } => format!("Restored {} {}", restored.join(" "), deleted.join(" ")),
             What::Asked { ask, body } => {
                 let about = match body {
                     Ask::Permission(ask) => match &ask.reason {
@@ -506,11 +515,19 @@ fn effect_word(effect: &Effect, body: Option<EffectBody<'_>>) -> String {
                 Some(EffectBody::Write(WriteBody::Refusal(_))) => "Refusal",
                 Some(EffectBody::Write(WriteBody::Setting(_))) => "Setting",
                 Some(EffectBody::Write(WriteBody::Approval(_))) => "Approval",
+                Some(EffectBody::Write(WriteBody::Permissions(_))) => "Permissions",
                 _ => "without a body",
             };
             format!("!Store w{} {what}", write.0)
         }
         Effect::Reload(_) => "!Reload".into(),
+        Effect::Restore(_) => match body {
+            Some(EffectBody::Restore { to, at, dry_run }) => {
+                let dry = if dry_run { " dry" } else { "" };
+                format!("!Restore m{} m{}{dry}", to.0, at.0)
+            }
+            _ => "!Restore without a body".into(),
+        },
         Effect::StopJob(job) => format!("!StopJob j{}", job.0),
         other => format!("!{other:?}"),
     }
@@ -523,6 +540,7 @@ pub fn prompt(id: u64, deliver: Deliver) -> Prompt {
         content: vec![Block::Text(format!("prompt {id}").into())],
         deliver,
         literal: false,
+        details: None,
     }
 }
 
@@ -560,6 +578,14 @@ fn reply_word(reply: &Result<Answer, Refusal>) -> String {
                 word.push_str(if *is { how } else { "" });
             }
             word
+        }
+        Ok(Answer::Rewound {
+            files,
+            added,
+            removed,
+            ..
+        }) => {
+            format!("Rewound {} +{added} -{removed}", files.join(" "))
         }
         Ok(Answer::Goal(goal)) => format!("Goal({goal:?})"),
         Ok(other) => name_of(other),

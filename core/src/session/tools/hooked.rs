@@ -1,7 +1,5 @@
 //! What the hooks of a call decide.
 
-use alloc::vec::Vec;
-
 use super::{Batch, HookSays, State};
 use crate::session::{
     Session,
@@ -32,7 +30,7 @@ impl Session {
             allow,
         };
         let note = match says {
-            Says::Deny(why) => {
+            Says::Deny { why, .. } => {
                 return self.deny_call(batch, at, by_hook(key), Some(why));
             }
             Says::Pass { note } => note,
@@ -40,7 +38,7 @@ impl Session {
                 tool.hook = Some(says_so(false));
                 None
             }
-            Says::Allow { input, note } => {
+            Says::Allow { input, note, .. } => {
                 tool.hook.get_or_insert(says_so(true));
                 if let Some(input) = input {
                     batch.replace_input(at, input);
@@ -87,14 +85,12 @@ impl Session {
                 tool.state = State::Asking { hooks: chain };
                 return;
             }
-            Says::Allow { input, .. } => {
+            Says::Allow { input, updates, .. } => {
                 let by = by.clone();
-                let updates = Vec::new();
                 (true, Settled::Allow { by, input, updates })
             }
-            Says::Deny(why) => {
+            Says::Deny { why, interrupt } => {
                 let (by, message) = (by.clone(), Some(why));
-                let interrupt = false;
                 (
                     false,
                     Settled::Deny {
@@ -119,12 +115,13 @@ impl Session {
         }
     }
 
-    /// A post-tool hook: it may add a note to the result.
+    /// A post-tool hook: it may add a note to the result, and end the turn with it.
     pub(in crate::session) fn post_hook_said(
         &mut self,
         batch: &mut Batch,
         call: CallId,
         says: Says,
+        stop: Option<Text>,
     ) {
         let Some(at) = batch.find(call) else { return };
         let Some(tool) = batch.at(at) else { return };
@@ -133,11 +130,14 @@ impl Session {
         };
         let note = match says {
             Says::Pass { note } | Says::Allow { note, .. } => note,
-            Says::Deny(note) => Some(note),
+            Says::Deny { why, .. } => Some(why),
             Says::Ask => None,
         };
         ended.content.extend(note.map(Block::Text));
         let mut chain = core::mem::take(chain);
+        if stop.is_some() {
+            self.drop_chain(&mut chain, &AskClose::Superseded);
+        }
         let wall_us = chain.started_us.saturating_sub(tool.began_us);
         let (content, ok) = (&ended.content, ended.outcome.is_ok());
         let facts = || HookFacts::Result {
@@ -149,10 +149,13 @@ impl Session {
         let more = self.next_hook(&mut chain, Owner::Post(call), facts);
         match core::mem::replace(&mut tool.state, State::Said) {
             State::PostHook { ended, .. } if more => tool.state = State::PostHook { chain, ended },
-            State::PostHook { ended, .. } => self.outcome_stands(batch, at, ended),
+            State::PostHook { ended, .. } => {
+                self.outcome_stands(batch, at, ended);
+                batch.stop_turn(call, stop);
+            }
             other @ (State::Waiting
             | State::Hooked(_)
-            | State::Snapshot(_)
+            | State::Snapshot { .. }
             | State::AskWaiting
             | State::Asking { .. }
             | State::Running { .. }

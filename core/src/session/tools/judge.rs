@@ -10,11 +10,11 @@
 
 use alloc::{format, string::ToString, vec::Vec};
 
-use super::{Batch, HookSays, Over, State, Tool, capture_failure};
+use super::{Batch, HookSays, Over, State, Then, Tool, capture_failure};
 use crate::session::{
     Session, args,
     ask::{AskFor, OpenAsk},
-    config::{Rule, RuleBehaviour, UnapprovedSource},
+    config::{Rule, RuleBehaviour, Snapshots, UnapprovedSource},
     hooks::{Owner, by_hook},
     phase::Turn,
 };
@@ -125,18 +125,12 @@ impl Session {
         let Some(spec) = tool.spec.clone() else {
             return;
         };
-        if self.config.policy.snapshots
-            && !tool.snapshotted
-            && spec.side_effect == SideEffect::Write
-            && self.uri_named(&spec, &tool.input).is_none()
+        if self.config.policy.snapshots == Snapshots::BeforeGate
+            && self.puts_aside(batch, at, || Then::Gate)
         {
-            let checkpoint = CheckpointId(self.ids.checkpoint());
-            tool.snapshotted = true;
-            tool.state = State::Snapshot(checkpoint);
-            let call = tool.call;
-            self.effects.snapshots.issue(call.0);
-            return self.out.effect(Effect::Snapshot { call, checkpoint });
+            return;
         }
+        let Some(tool) = batch.at(at) else { return };
         match self.rule_on(tool, &spec) {
             Ruling::Run(by) => self.allow_call(batch, at, by, None),
             Ruling::Deny(by, why) => self.deny_call(batch, at, by, Some(why)),
@@ -145,6 +139,31 @@ impl Session {
                 batch.asking.push_back(at);
             }
         }
+    }
+
+    /// Has the files of a call put aside that it may change, once. `false`: there is nothing to wait for.
+    fn puts_aside(&mut self, batch: &mut Batch, at: usize, then: impl FnOnce() -> Then) -> bool {
+        let Some(tool) = batch.at(at) else {
+            return false;
+        };
+        let writes = tool.spec.as_ref().is_some_and(|spec| {
+            spec.side_effect == SideEffect::Write
+                && spec.route == Route::Driver
+                && self.uri_named(spec, &tool.input).is_none()
+        });
+        if !writes || tool.snapshotted || self.config.policy.snapshots == Snapshots::Never {
+            return false;
+        }
+        let checkpoint = CheckpointId(self.ids.checkpoint());
+        tool.snapshotted = true;
+        tool.state = State::Snapshot {
+            checkpoint,
+            then: then(),
+        };
+        let call = tool.call;
+        self.effects.snapshots.issue(call.0);
+        self.out.effect(Effect::Snapshot { call, checkpoint });
+        true
     }
 
     fn rule_on(&self, tool: &Tool, spec: &ToolSpec) -> Ruling {
@@ -312,6 +331,10 @@ impl Session {
             return;
         };
         let (call, name) = (tool.call, tool.name.clone());
+        let side_effect = tool
+            .spec
+            .as_ref()
+            .map_or(SideEffect::Unknown, |spec| spec.side_effect);
         let mut detail = args::detail(&input);
         let env = match &reason {
             AskReason::UnapprovedSource { .. } => match self.unapproved(&name) {
@@ -324,6 +347,13 @@ impl Session {
             },
             AskReason::Gate | AskReason::Network { .. } | AskReason::Other(_) => Vec::new(),
         };
+        let summary = args::summary(&name, &input);
+        let suggestions = match &reason {
+            AskReason::Gate => self.suggestions(&name, &summary, side_effect),
+            AskReason::UnapprovedSource { .. }
+            | AskReason::Network { .. }
+            | AskReason::Other(_) => Vec::new(),
+        };
         let deadline_us = self
             .config
             .timeouts
@@ -333,10 +363,10 @@ impl Session {
             call: Some(call),
             tool: name.clone(),
             reason,
-            summary: args::summary(&name, &input),
+            summary,
             detail,
             body: None,
-            suggestions: Vec::new(),
+            suggestions,
             env,
             due: deadline_us,
         };
@@ -357,7 +387,8 @@ impl Session {
         }
     }
 
-    /// The call may run: `Decided` if somebody decided, then the effect directly behind it.
+    /// The call may run: `Decided` if somebody decided, then the effect directly behind it, once its files are put
+    /// aside.
     pub(in crate::session) fn allow_call(
         &mut self,
         batch: &mut Batch,
@@ -365,6 +396,13 @@ impl Session {
         by: Option<Decider>,
         input: Option<RawJson>,
     ) {
+        let then = || Then::Run {
+            by: by.clone(),
+            input: input.clone(),
+        };
+        if self.puts_aside(batch, at, then) {
+            return;
+        }
         let Some(tool) = batch.at(at) else { return };
         let call = tool.call;
         if let Some(by) = by {

@@ -16,9 +16,9 @@ use super::{
 };
 use crate::session::config::{Parallel, ToolEndOrder};
 use crate::vocab::{
-    AskId, Block, CallId, CancelWhy, CheckpointId, End, Failure, FailureKind, HookFacts, MessageId,
-    QueueFate, RawJson, Show, SideEffect, Text, ToolCause, ToolInput, ToolOutcome, ToolSpec,
-    TurnAnswer, What,
+    AskId, Block, CallId, CancelWhy, CheckpointId, Decider, End, Failure, FailureKind, HookFacts,
+    MessageId, QueueFate, RawJson, Show, SideEffect, Text, ToolCause, ToolInput, ToolOutcome,
+    ToolSpec, TurnAnswer, What,
 };
 
 pub(super) use result::keep_within;
@@ -49,6 +49,8 @@ enum Over {
     },
     /// The call at the index can't be put right.
     Failed { at: usize, failure: Failure },
+    /// A hook of the call at the index wants no more; says why.
+    Stopped { at: usize, why: Text },
 }
 
 /// One call.
@@ -88,8 +90,11 @@ pub(super) enum State {
     Waiting,
     /// The pre-tool hooks judge it.
     Hooked(Chain),
-    /// Its files are being saved.
-    Snapshot(CheckpointId),
+    /// Its files are being put aside.
+    Snapshot {
+        checkpoint: CheckpointId,
+        then: Then,
+    },
     /// It has to be asked about when fewer permissions are open.
     AskWaiting,
     /// The host is asked, perhaps a hook beside it.
@@ -105,6 +110,17 @@ pub(super) enum State {
     Done(Ended),
     /// `ToolEnded` or `ToolSkipped` was said.
     Said,
+}
+
+/// What follows once a call's files are put aside.
+pub(super) enum Then {
+    /// It is judged.
+    Gate,
+    /// It runs: who decided, and the input that was put in place of the model's.
+    Run {
+        by: Option<Decider>,
+        input: Option<RawJson>,
+    },
 }
 
 /// An outcome.
@@ -147,7 +163,7 @@ impl Tool {
     fn is_under_way(&self) -> bool {
         match &self.state {
             State::Hooked(_)
-            | State::Snapshot(_)
+            | State::Snapshot { .. }
             | State::AskWaiting
             | State::Asking { .. }
             | State::Running { .. }
@@ -211,13 +227,20 @@ impl Batch {
         }
     }
 
+    /// A hook of a call wants the turn to end, if it says why.
+    pub fn stop_turn(&mut self, call: CallId, why: Option<Text>) {
+        if let (Some(at), Some(why)) = (self.find(call), why) {
+            self.over.get_or_insert(Over::Stopped { at, why });
+        }
+    }
+
     /// The calls that run, with their deadlines.
     pub fn running(&self) -> impl Iterator<Item = (CallId, Option<u64>)> {
         self.calls.iter().filter_map(|tool| match &tool.state {
             State::Running { deadline_us, .. } => Some((tool.call, *deadline_us)),
             State::Waiting
             | State::Hooked(_)
-            | State::Snapshot(_)
+            | State::Snapshot { .. }
             | State::AskWaiting
             | State::Asking { .. }
             | State::PostHook { .. }
@@ -240,7 +263,7 @@ impl Batch {
             Some(
                 State::Waiting
                 | State::Hooked(_)
-                | State::Snapshot(_)
+                | State::Snapshot { .. }
                 | State::AskWaiting
                 | State::Asking { .. }
                 | State::Running { .. }
@@ -371,7 +394,7 @@ impl Session {
                 State::Said => {}
                 State::Waiting
                 | State::Hooked(_)
-                | State::Snapshot(_)
+                | State::Snapshot { .. }
                 | State::AskWaiting
                 | State::Asking { .. }
                 | State::Running { .. }
@@ -407,7 +430,7 @@ impl Session {
             }
             other @ (State::Waiting
             | State::Hooked(_)
-            | State::Snapshot(_)
+            | State::Snapshot { .. }
             | State::AskWaiting
             | State::Asking { .. }
             | State::Running { .. }
@@ -459,6 +482,11 @@ impl Session {
                 self.end_call(&mut turn, &mut batch, at);
                 self.wind_up(&mut turn, &mut batch, &Stop::TURN_OVER);
                 self.finish_turn(turn, End::Failed(failure), QueueFate::Run);
+            }
+            Over::Stopped { at, why } => {
+                self.end_call(&mut turn, &mut batch, at);
+                self.wind_up(&mut turn, &mut batch, &Stop::TURN_OVER);
+                self.finish_turn(turn, End::Blocked(why), QueueFate::Run);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, format, string::ToString, vec, vec::Vec};
 
-use super::{Batch, Ended, Over, State, Tool, result::keep_within};
+use super::{Batch, Ended, Over, State, Then, Tool, result::keep_within};
 use crate::session::{
     Session, args,
     ask::{AskFor, OpenAsk},
@@ -172,14 +172,29 @@ impl Session {
             }),
             ToolUpdate::Snapshotted { files, .. } => self.with_tools(|session, _, batch| {
                 let Some(at) = batch.find(call) else { return };
-                if let Some(State::Snapshot(checkpoint)) = batch.state_mut(at) {
-                    let checkpoint = *checkpoint;
-                    session.say(What::Checkpoint {
-                        checkpoint,
-                        call,
-                        files,
-                    });
-                    session.gate(batch, at);
+                let Some(state) = batch.state_mut(at) else {
+                    return;
+                };
+                match core::mem::replace(state, State::Waiting) {
+                    State::Snapshot { checkpoint, then } => {
+                        session.say(What::Checkpoint {
+                            checkpoint,
+                            call,
+                            files,
+                        });
+                        match then {
+                            Then::Gate => session.gate(batch, at),
+                            Then::Run { by, input } => session.allow_call(batch, at, by, input),
+                        }
+                    }
+                    other @ (State::Waiting
+                    | State::Hooked(_)
+                    | State::AskWaiting
+                    | State::Asking { .. }
+                    | State::Running { .. }
+                    | State::PostHook { .. }
+                    | State::Done(_)
+                    | State::Said) => *state = other,
                 }
             }),
             ToolUpdate::Detached(_) => {
@@ -257,6 +272,7 @@ impl Session {
             let Some(at) = batch.find(call) else { return };
             session.close_network(call);
             batch.asking.retain(|waiting| *waiting != at);
+            session.decide_unsaved(batch, at);
             let Some(tool) = batch.at(at) else { return };
             let name = tool.name.clone();
             let wall_us = now.mono_us.saturating_sub(tool.began_us);
@@ -274,6 +290,20 @@ impl Session {
             }
             session.outcome_stands(batch, at, ended);
         });
+    }
+
+    /// A call that was asked about and whose files couldn't be put aside: it doesn't run, whoever allowed it (S-37).
+    fn decide_unsaved(&mut self, batch: &mut Batch, at: usize) {
+        if let Some(tool) = batch.at(at)
+            && let State::Snapshot { .. } = tool.state
+            && tool.asked
+            && !tool.decided
+        {
+            tool.decided = true;
+            let call = tool.call;
+            let by = Decider::Fault("its files could not be put aside".into());
+            self.say_decided(call, false, by, None, None);
+        }
     }
 
     /// An outcome that no hook sees any more.
@@ -339,7 +369,7 @@ impl Session {
                 State::Hooked(chain) | State::PostHook { chain, .. } => chain,
                 State::Asking { hooks } => hooks,
                 State::Waiting
-                | State::Snapshot(_)
+                | State::Snapshot { .. }
                 | State::AskWaiting
                 | State::Running { .. }
                 | State::Done(_)
@@ -355,7 +385,7 @@ impl Session {
         }
         for at in 0..batch.calls.len() {
             if let Some(tool) = batch.calls.get(at)
-                && let State::Snapshot(_) = tool.state
+                && let State::Snapshot { .. } = tool.state
             {
                 // It is left to finish, and absorbed.
                 self.effects.snapshots.stop(tool.call.0);
@@ -382,7 +412,7 @@ impl Session {
                 });
             }
             State::Hooked(_)
-            | State::Snapshot(_)
+            | State::Snapshot { .. }
             | State::AskWaiting
             | State::Asking { .. }
             | State::Running { .. } => {

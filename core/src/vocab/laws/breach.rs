@@ -60,7 +60,7 @@ pub enum EffectId {
     /// The files of a call being put aside.
     Snapshot(CallId),
     /// Files being put back.
-    Restore(CheckpointId),
+    Restore(CommandId),
     /// A hook's run.
     Hook(HookId),
     /// A write.

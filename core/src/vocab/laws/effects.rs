@@ -35,7 +35,7 @@ impl Effects {
             }
             Effect::RunTool { call } => self.start(EffectId::Tool(*call), report),
             Effect::Snapshot { call, .. } => self.start(EffectId::Snapshot(*call), report),
-            Effect::Restore(checkpoint) => self.start(EffectId::Restore(*checkpoint), report),
+            Effect::Restore(command) => self.start(EffectId::Restore(*command), report),
             Effect::RunHook { hook } => self.start(EffectId::Hook(*hook), report),
             Effect::Store(write) => self.start(EffectId::Write(*write), report),
             Effect::StartRun { run, .. } => self.start(EffectId::Run(*run), report),

@@ -7,6 +7,9 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use turnwire::vocab::SetOp;
 
 use super::super::outcome::{Failed, reason};
 
@@ -18,6 +21,8 @@ const MAX_LINKS: u32 = 40;
 pub(crate) struct Root {
     real: PathBuf,
     allow_outside: bool,
+    /// Folders that tools may use as well, absolute and without symlinks; shared with clones.
+    more: Arc<RwLock<Vec<PathBuf>>>,
 }
 
 /// A path that was resolved and may be used.
@@ -39,7 +44,39 @@ impl Root {
         Ok(Self {
             real,
             allow_outside,
+            more: Arc::default(),
         })
+    }
+
+    /// Changes which folders tools may use besides the project's. What is no folder by an absolute path is left out.
+    pub(crate) fn let_use(&self, op: SetOp, folders: &[impl AsRef<Path>]) {
+        let real = folders.iter().map(AsRef::as_ref);
+        let real = real.filter(|path| path.is_absolute());
+        let real: Vec<PathBuf> = real
+            .filter_map(|path| path.canonicalize().ok())
+            .filter(|path| path.is_dir())
+            .collect();
+        let mut more = self.more.write().unwrap_or_else(PoisonError::into_inner);
+        match op {
+            SetOp::Add => more.extend(real),
+            SetOp::Replace => *more = real,
+            SetOp::Remove => more.retain(|folder| !real.contains(folder)),
+        }
+        more.sort_unstable();
+        more.dedup();
+    }
+
+    /// Takes over the folders that another one may use besides its own.
+    pub(crate) fn let_use_as(&self, other: &Root) {
+        let folders = other.more.read().unwrap_or_else(PoisonError::into_inner);
+        self.let_use(SetOp::Add, &folders);
+    }
+
+    fn holds(&self, real: &Path) -> bool {
+        let more = self.more.read().unwrap_or_else(PoisonError::into_inner);
+        self.allow_outside
+            || real.starts_with(&self.real)
+            || more.iter().any(|folder| real.starts_with(folder))
     }
 
     /// The folder itself, absolute and without symlinks.
@@ -57,7 +94,7 @@ impl Root {
         }
         let real = walk(&self.real, Path::new(given))
             .map_err(|why| Failed(format!("can't use path {given}: {why}")))?;
-        if !self.allow_outside && !real.starts_with(&self.real) {
+        if !self.holds(&real) {
             let root = self.real.display();
             return Err(Failed(format!(
                 "path is outside the project: {given} (the project is {root})"
@@ -250,6 +287,27 @@ mod tests {
             t.root.resolve("plain/x").expect_err("file").0,
             "can't use path plain/x: not a directory"
         );
+    }
+
+    #[test]
+    fn a_folder_that_was_let_may_be_used_and_no_other() {
+        let t = tree();
+        let near = t.dir.path().join("near");
+        for name in ["near", "nearby"] {
+            std::fs::create_dir(t.dir.path().join(name)).expect("a folder");
+        }
+        refused(&t, "../near/x");
+        t.root
+            .let_use(SetOp::Add, &[near.as_path(), Path::new("near")]);
+        assert!(t.root.resolve("../near/x").is_ok());
+        assert!(t.root.clone().resolve("../near/x").is_ok());
+        refused(&t, "../nearby/x");
+        refused(&t, "../near/../secret.txt");
+        // A link in it leads where it leads.
+        symlink("../secret.txt", near.join("link")).expect("link");
+        refused(&t, "../near/link");
+        t.root.let_use(SetOp::Remove, &[near]);
+        refused(&t, "../near/x");
     }
 
     #[test]

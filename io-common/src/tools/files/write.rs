@@ -59,7 +59,7 @@ fn old_side(place: &Place, meta: &Metadata) -> Result<Option<Vec<u8>>, Failed> {
 /// Puts `content` in the file's place in one step: a reader sees the old file or the new one, never a part.
 ///
 /// Permissions stay (and the owner, where we may set it); links to the file by other names don't follow.
-pub(super) fn replace(place: &Place, old: Option<&Metadata>, content: &[u8]) -> Result<(), Failed> {
+pub(crate) fn replace(place: &Place, old: Option<&Metadata>, content: &[u8]) -> Result<(), Failed> {
     let failed = |e: std::io::Error| {
         if e.kind() == ErrorKind::NotFound {
             return Failed(format!("can't write {}: its folder is gone", place.shown));

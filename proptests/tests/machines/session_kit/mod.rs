@@ -8,7 +8,7 @@ use turnwire::{
         config::{
             AfterCompaction, Budgets, Compaction, ErrorPartial, Futile, Gates, LeftoverSteer,
             Limits, LocalHook, ModelConfig, Parallel, Policy, RefuseAt, Retry, Rule, RuleBehaviour,
-            StoreFailure, Timeouts, ToolEndOrder, WhenBusy,
+            Snapshots, StoreFailure, Timeouts, ToolEndOrder, WhenBusy,
         },
     },
     vocab::{laws::Scope, *},
@@ -160,6 +160,7 @@ pub fn configs() -> impl Strategy<Value = SessionConfig> {
                 config.budgets = Budgets {
                     steps,
                     tokens: None,
+                    pico_usd: None,
                 };
                 config
             },
@@ -280,7 +281,12 @@ fn policies() -> impl Strategy<Value = Policy> {
                 } else {
                     ToolEndOrder::Call
                 },
-                snapshots: f[5],
+                snapshots: match (f[5], f[6]) {
+                    (false, _) => Snapshots::Never,
+                    (true, false) => Snapshots::BeforeGate,
+                    (true, true) => Snapshots::BeforeRun,
+                },
+                suggest: f[5],
                 error_partial: if f[6] {
                     ErrorPartial::Keep
                 } else {

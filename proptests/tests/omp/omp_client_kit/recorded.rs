@@ -197,6 +197,7 @@ pub fn neutral(line: &Line<'_>) -> Option<Command> {
             content: content(message),
             deliver,
             literal: false,
+            details: None,
         })
     };
     let steer = Deliver::Steer {

@@ -343,6 +343,7 @@ pub fn prompt(id: PromptId, text: &str, deliver: Deliver) -> Prompt {
         content: vec![Block::Text(text.into())],
         deliver,
         literal: false,
+        details: None,
     }
 }
 

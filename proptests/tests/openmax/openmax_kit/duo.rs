@@ -557,9 +557,7 @@ impl Duo {
         let (hook, _) = self.hooks.pop_front().expect("a hook runs");
         let reply = HookReply {
             verdict,
-            context: None,
-            go_on: true,
-            stop_reason: None,
+            ..HookReply::pass()
         };
         self.give(Input::Hook {
             hook,

@@ -364,6 +364,7 @@ impl Face {
             content: alloc::vec![Block::Text(message.into())],
             deliver: STEER,
             literal: false,
+            details: None,
         };
         let pending = Pending::SteerRun(ticket, id.into());
         self.call(Command::SteerRun { run, prompt }, pending, out);

@@ -123,6 +123,7 @@ impl Face {
             content,
             deliver: sent.deliver.clone(),
             literal: sent.by == By::Preempt,
+            details: None,
         };
         let command = out.call(Command::Prompt(prompt));
         self.pending.insert(command, Pending::Prompt(id));

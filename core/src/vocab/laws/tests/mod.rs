@@ -98,6 +98,7 @@ fn prompt(id: u64, deliver: Deliver) -> Command {
         content: vec![],
         deliver,
         literal: false,
+        details: None,
     })
 }
 
