@@ -53,6 +53,11 @@ impl Folders {
         self.state.join("approved.toml")
     }
 
+    /// What was allowed for good.
+    pub fn permissions(&self) -> PathBuf {
+        self.state.join("permissions.toml")
+    }
+
     /// The list of trusted projects.
     pub fn trust(&self) -> PathBuf {
         self.state.join("trust.toml")

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use turnwire::vocab::{Frozen, Text};
+use turnwire::vocab::{Frozen, SetOp, Text};
 use turnwire_io::hooks::Hooks;
 use turnwire_io::tools::{Toolbox, ToolboxConfig};
 use turnwire_io::{Anew, Asked, Reload, ReloadJob, Reloaded};
@@ -41,6 +41,7 @@ pub fn parts(args: &ServeArgs, start: &Start, id: &str) -> Result<Parts, Stop> {
     let tools = tools(start, id);
     let hooks = hooks::runner(start, &tools, id);
     let toolbox = Toolbox::new(tools).map_err(|error| Stop::Settings(error.to_string()))?;
+    toolbox.let_use(SetOp::Add, &start.permits.folders);
     let settings = &start.settings;
     let mut specs = toolbox.specs();
     if let Some(only) = &settings.only_tools {
@@ -63,7 +64,12 @@ pub fn parts(args: &ServeArgs, start: &Start, id: &str) -> Result<Parts, Stop> {
             .iter()
             .map(|skill| skill.name.as_str().into())
             .collect(),
-        rules: settings.rules.iter().map(hooks::rule).collect(),
+        rules: settings
+            .rules
+            .iter()
+            .map(hooks::rule)
+            .chain(start.permits.rules.iter().cloned())
+            .collect(),
         unapproved: settings.external.unapproved(),
         hooks: settings.hooks.iter().map(hooks::hook).collect(),
         unloaded: settings.unloaded.iter().map(hooks::unloaded).collect(),

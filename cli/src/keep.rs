@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use turnwire::vocab::{ApprovalMode, Message, Setting, UnapprovedSource, WriteBody};
+use turnwire::vocab::{
+    ApprovalMode, Message, PermissionUpdate, Setting, UnapprovedSource, WriteBody,
+};
 use turnwire_io::store::Writer;
 use turnwire_io::tools::{Bounds, Snapshots};
 use turnwire_io::{Durable, WriteJob};
@@ -11,6 +13,9 @@ use turnwire_io::{Durable, WriteJob};
 use crate::say::{self, Stop};
 use crate::settings::values::Approval;
 use crate::start::Start;
+
+/// Why a mode isn't kept that the list of projects has no word for.
+const UNSAVED: &str = "this mode can't be saved";
 
 /// A session, new or going on.
 #[derive(Debug)]
@@ -133,6 +138,28 @@ impl Kept {
         Box::new(move || approvals.record(&files).map_err(|stop| stop.to_string()))
     }
 
+    /// What was allowed for good, and the last mode that is to be kept.
+    fn permits(&self, updates: &[PermissionUpdate]) -> WriteJob {
+        let (start, updates) = (self.start.clone(), updates.to_vec());
+        let mut modes = updates.iter().rev().filter_map(|update| match update {
+            PermissionUpdate::Mode { mode, keep } if keep.is_stored() => Some(mode.clone()),
+            PermissionUpdate::Mode { .. }
+            | PermissionUpdate::Rules { .. }
+            | PermissionUpdate::Directories { .. } => None,
+        });
+        let mode = modes.next();
+        Box::new(move || {
+            start.keep_permits(&updates)?;
+            match mode.as_deref() {
+                None => Ok(()),
+                Some("auto") => start.store_approval_mode(Approval::Auto),
+                Some("ask") => start.store_approval_mode(Approval::Ask),
+                Some("read_only") => start.store_approval_mode(Approval::Readonly),
+                Some(_) => Err(UNSAVED.to_owned()),
+            }
+        })
+    }
+
     fn mode(&self, mode: &ApprovalMode) -> WriteJob {
         let mode = match mode {
             ApprovalMode::Auto => Approval::Auto,
@@ -141,9 +168,7 @@ impl Kept {
             ApprovalMode::AcceptEdits
             | ApprovalMode::Plan
             | ApprovalMode::Never
-            | ApprovalMode::Other(_) => {
-                return Box::new(|| Err("this mode can't be saved".to_owned()));
-            }
+            | ApprovalMode::Other(_) => return Box::new(|| Err(UNSAVED.to_owned())),
         };
         let start = self.start.clone();
         Box::new(move || start.store_approval_mode(mode))
@@ -159,6 +184,7 @@ impl Durable for Kept {
             WriteBody::Turn(messages) => self.save(messages, true),
             WriteBody::Setting(Setting::Approvals(mode)) => self.mode(mode),
             WriteBody::Approval(source) => self.approval(source),
+            WriteBody::Permissions(updates) => self.permits(updates),
             // Other settings are kept nowhere.
             WriteBody::Setting(_) | _ => nothing(),
         }

@@ -17,6 +17,7 @@ mod ids;
 mod keep;
 mod logs;
 mod object;
+mod permits;
 mod protocols;
 mod safe;
 mod say;

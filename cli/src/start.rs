@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use crate::args::ServeArgs;
 use crate::external::{self, approvals::Approvals};
 use crate::folders::{Folders, SETTINGS_FILE};
+use crate::permits::{self, Permits};
 use crate::say::Stop;
 use crate::settings::values::Approval;
 use crate::settings::{self, Env, Layer, Model, Settings, file};
 use crate::skills;
 use crate::trust::{Trust, Verdict};
+use turnwire::vocab::PermissionUpdate;
 use turnwire_io::store::Store;
 
 /// Set in the environment of everything that a session's tools start: an agent below it is driven by an agent.
@@ -35,6 +37,8 @@ pub struct Start {
     pub agent_spawned: bool,
     /// What a person has approved of external tools.
     pub approvals: Approvals,
+    /// What a person has allowed for good.
+    pub permits: Permits,
     /// Where the approval mode is saved; `None` if the user has no home folder.
     pub trust: Option<Trust>,
     /// Where the session is kept; `None` if it isn't.
@@ -93,6 +97,10 @@ impl Start {
         let mut notes = Vec::new();
         let untrusted = (!trusted && !give_trust).then(|| reason(&verdict, &root));
         let approvals = Approvals::at(folders.as_ref().map(Folders::approvals));
+        let permits = match &folders {
+            Some(folders) => permits::of(&folders.permissions(), &root)?,
+            None => Permits::default(),
+        };
         settings.external = external::find(&external::Places {
             root: &root,
             untrusted: untrusted.as_deref(),
@@ -164,11 +172,31 @@ impl Start {
             folders,
             agent_spawned,
             approvals,
+            permits,
             trust,
             store,
             go_on: args.go_on,
             notes,
         })
+    }
+
+    /// Keeps what a person has allowed for good, durably.
+    ///
+    /// # Errors
+    /// Why it isn't kept: there is no home folder, an agent started this process, or the file can't be written.
+    pub fn keep_permits(&self, updates: &[PermissionUpdate]) -> Result<(), String> {
+        if !updates.iter().any(|update| update.keep().is_stored()) {
+            return Ok(());
+        }
+        if self.agent_spawned {
+            return Err(format!(
+                "this process was started by an agent ({SESSION_VARIABLE} is set)"
+            ));
+        }
+        let Some(folders) = &self.folders else {
+            return Err("there is no home folder to keep them in".to_owned());
+        };
+        permits::keep(&folders.permissions(), &self.root, updates).map_err(|stop| stop.to_string())
     }
 
     /// Saves the approval mode of this project, durably.

@@ -210,7 +210,7 @@ impl Log {
                 }
             }
         }
-        let last = self.entries.iter().take(dropped).last();
+        let last = self.entries.get(..dropped).and_then(<[Entry]>::last);
         self.before = self.before.max(last.map_or(newest, |entry| entry.message));
         self.entries.drain(..dropped);
         self.gone += dropped as u64;
