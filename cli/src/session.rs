@@ -53,7 +53,10 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
         .flatten();
     let mut server = Server::<P>::new(P::face(&opening));
     let hidden = start.settings.hidden.iter().map(Secret::expose);
-    server.hide(Credentials::new(hidden).map_err(|error| Stop::Settings(error.to_string()))?);
+    let hidden = Credentials::new(hidden).map_err(|error| Stop::Settings(error.to_string()))?;
+    server
+        .hide(hidden)
+        .map_err(|error| Stop::Settings(error.to_string()))?;
     for extra in P::first_words(&opening) {
         server.handle_extra(extra, now);
     }

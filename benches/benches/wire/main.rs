@@ -9,6 +9,7 @@ use bytes::BytesMut;
 use tokio_util::codec::{Decoder, LinesCodec};
 use turnwire::frame::{LineRules, LineSplitter, OverLong, SplitKind, SseDecoder, SseLimits, Tail};
 use turnwire::json::{Members, ScanRules, scan};
+use turnwire::protocol::Credentials;
 use turnwire::protocol::openmax::wire::AgentLine;
 use turnwire_benches::corpus::{self, Mix};
 use turnwire_benches::race::{Race, Row};
@@ -40,6 +41,7 @@ fn main() -> io::Result<ExitCode> {
         read_json(&mut race, mix, &lines);
         read_events(&mut race, mix, &lines);
         write_events(&mut race, mix, &lines);
+        find_credentials(&mut race, mix, &lines);
     }
     for file in ["openai.sse", "anthropic.sse"] {
         read_sse(&mut race, file, &corpus::file(Mix::Mixed, 8, file)?);
@@ -90,6 +92,34 @@ fn split_lines(race: &mut Race, mix: Mix, stream: &[u8], items: usize) {
     race.run(row, || ours(false), usual);
     let name = format!("lines+utf8/{}", mix.name());
     race.run(Row { name: &name, ..row }, || ours(true), usual);
+}
+
+/// The last look at each line, for eight credentials: against each string of the value, searched for each of them.
+fn find_credentials(race: &mut Race, mix: Mix, lines: &[&[u8]]) {
+    let keys: Vec<String> = (0..8)
+        .map(|key| format!("sk-ant-{key}-0123456789abcdef0123456789"))
+        .collect();
+    let Ok(mut credentials) = Credentials::new(keys.iter().map(String::as_str)) else {
+        return;
+    };
+    let name = format!("credentials/{}", mix.name());
+    let row = Row {
+        name: &name,
+        usual: "serde_json::Value, str::contains a string and key",
+        bytes: lines.iter().map(|line| line.len()).sum(),
+        items: lines.len(),
+        aim: None,
+    };
+    let ours = || {
+        let found = |line: &&&[u8]| credentials.found_in(line);
+        lines.iter().filter(found).count() as u64
+    };
+    race.run(row, ours, || {
+        let values = lines
+            .iter()
+            .filter_map(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
+        values.filter(|value| usual::holds(value, &keys)).count() as u64
+    });
 }
 
 fn read_json(race: &mut Race, mix: Mix, lines: &[&[u8]]) {

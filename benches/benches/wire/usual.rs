@@ -18,3 +18,17 @@ pub fn read_sse(stream: &[u8], chunk: usize) -> u64 {
     }
     sum
 }
+
+/// Whether a string or a member's name of the value holds one of these.
+pub fn holds(value: &serde_json::Value, keys: &[String]) -> bool {
+    use serde_json::Value;
+    let has = |text: &str| keys.iter().any(|key| text.contains(key.as_str()));
+    match value {
+        Value::String(text) => has(text),
+        Value::Array(items) => items.iter().any(|item| holds(item, keys)),
+        Value::Object(members) => members
+            .iter()
+            .any(|(name, value)| has(name) || holds(value, keys)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}

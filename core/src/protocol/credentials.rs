@@ -1,7 +1,9 @@
 //! Credentials never leave in a line: the last look at what an encoder wrote, the same for every protocol.
 //!
 //! A value is found in any spelling that JSON has for it (`\/`, `\u0041`, a surrogate pair), in the strings and the
-//! member names of a line. What is found is replaced by [`MASK`], so that the line stays the JSON that it was.
+//! member names of a line. What becomes of one is the protocol's to say ([`OnCredential`]): it is replaced by [`MASK`],
+//! so that the line stays the JSON that it was, or the line isn't written at all. In the second case a value is also
+//! found where it reaches over the ends of strings, up to the newline of the line.
 //!
 //! It isn't found where it is cut (over two tokens, or by a limit), encoded (base64, percent signs), part of a number,
 //! or shorter than [`LEAST_BYTES`]. This is a net under the other measures, not one of them.
@@ -47,16 +49,41 @@ impl fmt::Debug for Credentials {
     }
 }
 
+/// What becomes of a line that holds a credential.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OnCredential {
+    /// [`MASK`] stands in its place.
+    Hide,
+    /// Nothing of the line is written, and nothing after it: the Server says so to the person who runs it, and ends
+    /// with 1.
+    Latch,
+}
+
 impl Credentials {
+    /// As [`new`](Self::new), and values of any length count, but for those of no bytes: for encoders that must not write
+    /// one whatever it is. One that is a word of every line leaves nothing to be written.
+    ///
+    /// # Errors
+    /// [`TooMuch`], beyond two gigabytes or so.
+    pub fn exact<'a>(values: impl IntoIterator<Item = &'a str>) -> Result<Credentials, TooMuch> {
+        Credentials::of(
+            values
+                .into_iter()
+                .filter(|value| !value.is_empty())
+                .collect(),
+        )
+    }
+
     /// Takes the values; those shorter than [`LEAST_BYTES`] are left out. Where one holds another, the longer is found.
     ///
     /// # Errors
     /// [`TooMuch`], beyond two gigabytes or so.
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Result<Credentials, TooMuch> {
-        let mut values: Vec<&str> = values
-            .into_iter()
-            .filter(|value| value.len() >= LEAST_BYTES)
-            .collect();
+        let is_long = |value: &&str| value.len() >= LEAST_BYTES;
+        Credentials::of(values.into_iter().filter(is_long).collect())
+    }
+
+    fn of(mut values: Vec<&str>) -> Result<Credentials, TooMuch> {
         values.sort_by_key(|value| core::cmp::Reverse(value.len()));
         values.dedup();
         let finder = if values.is_empty() {
@@ -77,6 +104,34 @@ impl Credentials {
     /// Whether nothing is looked for.
     pub fn is_empty(&self) -> bool {
         self.finder.is_none()
+    }
+
+    /// Whether these bytes hold a value: as they stand, over the ends of strings too, or in a string once its escapes are
+    /// read. Every string counts, those of members that come twice as well. Give it the final bytes, newline included.
+    pub fn found_in(&mut self, bytes: &[u8]) -> bool {
+        let Some(finder) = &self.finder else {
+            return false;
+        };
+        if finder.is_match(bytes) {
+            return true;
+        }
+        if memchr::memchr(b'\\', bytes).is_none() {
+            return false;
+        }
+        let mut at = 0;
+        while let Some(quote) = memchr::memchr(b'"', bytes.get(at..).unwrap_or_default()) {
+            let start = at + quote + 1;
+            let end = string_end(bytes, start);
+            let string = bytes.get(start..end).unwrap_or_default();
+            if memchr::memchr(b'\\', string).is_some() {
+                unescape(string, &mut self.plain);
+                if finder.is_match(&self.plain) {
+                    return true;
+                }
+            }
+            at = end + 1;
+        }
+        false
     }
 
     /// Takes all values out of the line that begins at `from`, which is one JSON value.
@@ -228,6 +283,7 @@ impl<'a> Walk<'a> {
 
 #[cfg(test)]
 mod tests {
+    use alloc::format;
     use alloc::string::String;
 
     use super::*;
@@ -285,6 +341,30 @@ mod tests {
     fn strings_that_end_in_the_middle_of_an_escape_are_left_as_they_are() {
         for line in ["\"abc\\", "\"\\u12", "\"\\ud800\\u", "\"a\\\"", "\"", ""] {
             assert_eq!(hidden(&["0123456789"], line), line);
+        }
+    }
+
+    #[test]
+    fn wire_013_a_value_is_found_over_the_ends_of_strings_and_the_newline() {
+        let found = |value: &str, line: &str| {
+            let mut credentials = Credentials::exact([value]).unwrap();
+            credentials.found_in(format!("{line}\n").as_bytes())
+        };
+        let line = r#"{"a":"bbbb","c":"d","e":"x\u0041y\/z","e":"safe"}"#;
+        for value in [
+            r#"","c":""#,
+            "\"safe\"}\n",
+            "}\n",
+            "\n",
+            "xAy",
+            "Ay/z",
+            r"x\u0041",
+            "b",
+        ] {
+            assert!(found(value, line), "{value:?}");
+        }
+        for value in ["", "xAyz", "bbbbb", "safe\n"] {
+            assert!(!found(value, line), "{value:?}");
         }
     }
 

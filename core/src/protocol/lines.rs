@@ -34,6 +34,40 @@ impl Lines {
         self.bytes.push(b'\n');
     }
 
+    /// Writes one line, unless its final bytes hold a credential: then nothing of it stays, and this is false.
+    pub(super) fn sealed_line(
+        &mut self,
+        credentials: &mut Credentials,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> bool {
+        let from = self.bytes.len();
+        self.line(write);
+        self.seal(credentials, from)
+    }
+
+    /// The same for a frame; `finish` makes a line of what stands from its place on, or several.
+    pub(super) fn sealed_frame(
+        &mut self,
+        credentials: &mut Credentials,
+        write: impl FnOnce(&mut Vec<u8>),
+        finish: impl FnOnce(&mut Vec<u8>, usize),
+    ) -> bool {
+        let from = self.bytes.len();
+        self.frame(None, write, finish);
+        self.seal(credentials, from)
+    }
+
+    fn seal(&mut self, credentials: &mut Credentials, from: usize) -> bool {
+        let written = self.bytes.get_mut(from..).unwrap_or_default();
+        if !credentials.found_in(written) {
+            return true;
+        }
+        // Nothing of it stays behind in a buffer that is handed over.
+        written.fill(0);
+        self.bytes.truncate(from);
+        false
+    }
+
     /// Writes a frame, without the credentials; `finish` makes a line of what stands from its place on, or several.
     pub(super) fn frame(
         &mut self,

@@ -28,14 +28,17 @@ use crate::frame::{LineRules, Split};
 use crate::vocab::{Call, DeltaRef, Due, Event, Level, Now, Signal, Text};
 
 pub use client::{Client, ClientIds, ClientOutbox, Finding};
-pub use credentials::{Credentials, LEAST_BYTES, MASK, TooMuch};
-pub use server::{HELD_LIMIT, Outbox, Server};
+pub use credentials::{Credentials, LEAST_BYTES, MASK, OnCredential, TooMuch};
+pub use server::{HELD_LIMIT, LATCHED, Outbox, Server};
 pub use wire::WireFault;
 
 /// One protocol: its name, its typed requests and information, and its machines.
 pub trait Protocol: Sized + Debug + Clone + PartialEq + Eq + 'static {
     /// The name on the command line.
     const NAME: &'static str;
+
+    /// What becomes of a line that holds a credential: see [`Server::hide`].
+    const ON_CREDENTIAL: OnCredential = OnCredential::Hide;
 
     /// What the Server asks of its embedder, because it needs the outside world. Settled once by
     /// [`Server::settle`]; the default answer is the failure that the protocol documents.

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::lines::Lines;
-use super::{Credentials, Protocol, ServerFace, ServerOutput};
+use super::{Credentials, OnCredential, Protocol, ServerFace, ServerOutput};
 use crate::frame::Split;
 use crate::vocab::{
     Call, Command, CommandId, DeltaRef, Due, Event, Misuse, Now, PromptId, Signal, Text, What,
@@ -44,10 +44,18 @@ impl<P: Protocol> Server<P> {
         self.held_limit = bytes;
     }
 
-    /// Lets no line out that holds one of these values: see [`Credentials`]. Lines that were written before stay as they
-    /// are, so call it first.
-    pub fn hide(&mut self, credentials: Credentials) {
+    /// Lets no line out that holds one of these values: see [`Credentials`]. What becomes of such a line is the
+    /// protocol's to say ([`Protocol::ON_CREDENTIAL`]). Lines that were written before stay as they are, so call it first.
+    ///
+    /// # Errors
+    /// [`Misuse::TooLate`] for a protocol that writes no such line ([`OnCredential::Latch`]), once a line was written: what
+    /// was let out by one set of values can't be judged by another.
+    pub fn hide(&mut self, credentials: Credentials) -> Result<(), Misuse> {
+        if P::ON_CREDENTIAL == OnCredential::Latch && self.out.has_begun() {
+            return Err(Misuse::TooLate);
+        }
         self.out.credentials = (!credentials.is_empty()).then_some(credentials);
+        Ok(())
     }
 
     /// A line of the host, as its splitter gave it.
@@ -194,7 +202,13 @@ pub struct Outbox<P: Protocol> {
     last_command: u64,
     last_prompt: u64,
     over: bool,
+    /// A line held a credential: nothing is taken any more.
+    latched: bool,
 }
+
+/// What the person who runs the process is told when a line held a credential. It says nothing of either.
+pub const LATCHED: &str =
+    "a line would have held a credential: it was not written, and nothing more is";
 
 impl<P: Protocol> Outbox<P> {
     fn new() -> Self {
@@ -207,14 +221,23 @@ impl<P: Protocol> Outbox<P> {
             last_command: 0,
             last_prompt: 0,
             over: false,
+            latched: false,
         }
     }
 
     /// Writes one line; the newline is added here. All output bytes pass through here or [`frame`](Self::frame).
     pub fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        match &mut self.credentials {
-            Some(credentials) => self.lines.checked_line(credentials, write),
-            None => self.lines.line(write),
+        if self.latched {
+            return;
+        }
+        match (&mut self.credentials, P::ON_CREDENTIAL) {
+            (None, _) => self.lines.line(write),
+            (Some(credentials), OnCredential::Hide) => self.lines.checked_line(credentials, write),
+            (Some(credentials), OnCredential::Latch) => {
+                if !self.lines.sealed_line(credentials, write) {
+                    self.latch();
+                }
+            }
         }
     }
 
@@ -225,7 +248,29 @@ impl<P: Protocol> Outbox<P> {
         write: impl FnOnce(&mut Vec<u8>),
         finish: impl FnOnce(&mut Vec<u8>, usize),
     ) {
-        self.lines.frame(self.credentials.as_mut(), write, finish);
+        if self.latched {
+            return;
+        }
+        match (&mut self.credentials, P::ON_CREDENTIAL) {
+            (Some(credentials), OnCredential::Latch) => {
+                if !self.lines.sealed_frame(credentials, write, finish) {
+                    self.latch();
+                }
+            }
+            (credentials, _) => self.lines.frame(credentials.as_mut(), write, finish),
+        }
+    }
+
+    /// Ends the Server because of a line that must not be.
+    fn latch(&mut self) {
+        self.diagnostic(LATCHED.into());
+        self.exit(1);
+        self.latched = true;
+    }
+
+    /// Whether a line was written, or was to be.
+    fn has_begun(&self) -> bool {
+        self.lines.end() > 0 || self.latched
     }
 
     /// Hands a command to the agent and returns the id that its `Replied` will carry.
@@ -280,6 +325,9 @@ impl<P: Protocol> Outbox<P> {
     }
 
     fn push(&mut self, output: ServerOutput<P>) {
+        if self.latched {
+            return;
+        }
         self.queue.push_back((self.lines.end(), output));
     }
 

@@ -367,6 +367,8 @@ pub enum Misuse {
     WrongKind,
     /// Bulk beyond the hard mark, although [`Agent::wants_bulk`] was false (S-60).
     OverHardLimit,
+    /// What can only be said before the first line.
+    TooLate,
 }
 
 impl core::fmt::Display for Misuse {
@@ -377,6 +379,7 @@ impl core::fmt::Display for Misuse {
             Misuse::AlreadySettled => "an effect that is settled already",
             Misuse::WrongKind => "an input that isn't for this id",
             Misuse::OverHardLimit => "bulk beyond the hard limit",
+            Misuse::TooLate => "what can only be said before the first line",
         })
     }
 }

@@ -9,6 +9,7 @@
 )]
 
 mod agentx_kit;
+mod credentials;
 mod permissions;
 mod prompts;
 mod recordings;

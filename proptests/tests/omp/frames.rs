@@ -321,7 +321,8 @@ fn omp_09_frames_beyond_the_limit_shrink_in_protocol_1_and_come_in_chunks_in_pro
 fn credentials_are_hidden_before_a_frame_is_cut() {
     let mut rig = Rig::new();
     rig.server
-        .hide(Credentials::new(["sk-secret-0123456789"]).unwrap());
+        .hide(Credentials::new(["sk-secret-0123456789"]).unwrap())
+        .unwrap();
     rig.query(r#"{"type":"negotiate_protocol","protocolVersion":2,"id":"req_1"}"#);
     rig.take();
     let text = format!("{}sk-secret-0123456789", "x".repeat(1_100_000));

@@ -63,7 +63,9 @@ fn holds(value: &Value, text: &str) -> bool {
 fn lines(hidden: Option<&str>, text: &str, args: &str) -> Vec<String> {
     let mut rig = Rig::opened();
     if let Some(hidden) = hidden {
-        rig.server.hide(Credentials::new([hidden]).unwrap());
+        rig.server
+            .hide(Credentials::new([hidden]).unwrap())
+            .unwrap();
     }
     rig.turn();
     rig.delta(Kind::Thinking, text);
@@ -153,7 +155,8 @@ proptest! {
 fn a_token_needs_no_new_buffer_while_credentials_are_looked_for() {
     let mut rig = Rig::opened();
     rig.server
-        .hide(Credentials::new(["a-secret-value"]).unwrap());
+        .hide(Credentials::new(["a-secret-value"]).unwrap())
+        .unwrap();
     rig.turn();
     let mut lines = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
