@@ -329,6 +329,7 @@ impl Notes {
         for mut finding in inner.found {
             finding.span = 0..0;
             finding.place = self.here.map(|(_, place)| place);
+            finding.dir = self.here.map_or(finding.dir, |(dir, _)| dir);
             self.push(finding);
         }
         self.tally.turns += inner.tally.turns;

@@ -174,14 +174,8 @@ impl Speaks for Omp {
         Some(format!("{answer}\n").into_bytes())
     }
 
-    fn excuses(finding: &Finding, mess: &Mess) -> bool {
-        // A signal's exit code wins over that of the end of input.
+    fn excuses(_: &Finding, mess: &Mess) -> bool {
         mess.killed
-            || finding.rule.id == "OMP-18.a" && mess.signal
-            // The answer was under way when the question was taken back.
-            || matches!(finding.rule.id, "OMP-11.b" | "OMP-12.d" | "OMP-13.c")
-            // Responses without an id, to lines that can't have one, are told apart by their order alone.
-            || finding.rule.id == "OMP-02.c" && mess.bad_host
     }
 
     fn end_word(end: &End) -> Option<&'static str> {

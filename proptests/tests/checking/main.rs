@@ -14,6 +14,7 @@ mod observer_laws;
 mod observer_recordings;
 mod observer_rules;
 mod observer_spec;
+mod omp_corners;
 #[path = "../omp/omp_kit/mod.rs"]
 mod omp_kit;
 mod omp_observer_laws;

@@ -26,6 +26,8 @@ pub struct ReadLine<'m, 'a> {
     pub bytes: u64,
     /// It is the last one, and no newline ends it.
     pub is_cut: bool,
+    /// Its bytes, for a protocol that reads some lines in its own way; empty if they are gone.
+    pub raw: &'a [u8],
     /// What it is.
     pub text: Text<'m, 'a>,
 }
@@ -57,6 +59,7 @@ impl<'m, 'a: 'm> ReadLine<'m, 'a> {
                     place: line.place,
                     bytes,
                     is_cut: false,
+                    raw: &[],
                     text: Text::Gone { limit },
                 };
             }
@@ -72,6 +75,7 @@ impl<'m, 'a: 'm> ReadLine<'m, 'a> {
             place: line.place,
             bytes: bytes.len() as u64,
             is_cut,
+            raw: bytes,
             text,
         }
     }

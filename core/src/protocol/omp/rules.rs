@@ -135,20 +135,20 @@ catalogue! {
 
     ToolSet = "OMP-11.a" Error Agent HOSTS
         "a host's tool was registered"
-        "The agent calls a tool of the host that the last `set_host_tools` didn't name."
+        "The agent calls a tool of the host that the last `set_host_tools` didn't name. Warning for a tool that was taken back, since the run may have begun before, and where no lines of the host are seen, since the response that names it may come later."
     CallCancelled = "OMP-11.b" Error Agent HOSTS
         "host_tool_cancel names an open call"
-        "There was no call of this id. Warning if there was one: its end may have crossed the cancel."
+        "There was no call of this id. Warning if it was cancelled before, or its result has been read; a cancel that may have crossed the result is no fault."
     CallAnswered = "OMP-11.c" Info Both HOSTS
         "a host's update or result names an open call"
         "The call has ended, was cancelled, or has never been: the line is passed over."
     CallId = "OMP-11.d" Error Agent HOSTS
         "a call of the host has an id of its own"
-        "A call or request of this id is open."
+        "A call or request of this id is open. Info where no lines of the host are seen: it may have been answered."
 
     SchemeSet = "OMP-12.a" Error Agent HOSTS
         "a host's URI has a scheme that was registered"
-        "The agent asks for a URI whose scheme the last `set_host_uri_schemes` didn't name."
+        "The agent asks for a URI whose scheme the last `set_host_uri_schemes` didn't name. Warning for a scheme that was taken back, and where no lines of the host are seen."
     SchemeName = "OMP-12.b" Error Agent HOSTS
         "schemes are lower case and not reserved"
         "The agent accepted a scheme that isn't lower case, or `security`, which it keeps to itself."
@@ -157,7 +157,7 @@ catalogue! {
         "A `write` carries `content`, a `read` doesn't."
     UriCancelled = "OMP-12.d" Error Agent HOSTS
         "host_uri_cancel names an open request"
-        "There was no request of this id. Warning if there was one: its end may have crossed the cancel."
+        "There was no request of this id. Warning if it was cancelled before, or its result has been read; a cancel that may have crossed the result is no fault."
     UriAnswered = "OMP-12.e" Info Both HOSTS
         "host_uri_result names an open request"
         "The request has ended, was cancelled, or has never been: the line is passed over."
@@ -173,17 +173,17 @@ catalogue! {
         "`select`, `input` and `editor` take `value`, `confirm` takes `confirmed`, `ask` takes `answers`, and each takes `cancelled: true`. Another shape counts as a cancel."
     DialogCancelled = "OMP-13.c" Error Agent SCREEN
         "cancel names a dialog"
-        "There was no dialog of this id. Warning if there was one: its end may have crossed the cancel."
+        "There was no dialog of this id. Warning if it was cancelled before, or its answer has been read; a cancel that may have crossed the answer is no fault."
     AskUnasked = "OMP-13.d" Error Agent SCREEN
         "ask comes only to hosts that want it"
-        "The agent sends an `ask`, and no `set_ask_dialog` has succeeded with true."
+        "The agent sends an `ask`, and no `set_ask_dialog` has succeeded with true. Warning where no lines of the host are seen."
     DialogId = "OMP-13.e" Error Agent SCREEN
         "a dialog has an id of its own"
-        "A dialog of this id is open."
+        "A dialog of this id is open. Info where no lines of the host are seen: it may have been answered."
 
     SubagentLevel = "OMP-14.a" Error Agent SUBAGENTS
         "frames of subagents come at the level that was asked for"
-        "Without a subscription none comes; at `progress` there is no `subagent_event`."
+        "Without a subscription none comes; at `progress` there is no `subagent_event`. Warning where no lines of the host are seen."
 
     LiveEnd = "OMP-16.a" Error Agent VOICE
         "live_end comes once"
@@ -191,7 +191,7 @@ catalogue! {
 
     NotALine = "OMP-17.a" Error Agent EVENTS
         "a line of the agent is one JSON object"
-        "The line, or the frame that chunks make, isn't UTF-8, or not exactly one JSON object. Warning for a last line without a newline (it was cut off), and where nobody knows which side wrote the line; info for half a surrogate pair, which a cut can leave, and for nesting beyond 128 levels, which a tree of entries has."
+        "The line, or the frame that chunks make, isn't UTF-8, or not exactly one JSON object. Warning for a last line without a newline (it was cut off), and where nobody knows which side wrote the line; info for half a surrogate pair, which a cut can leave, and for nesting beyond 65,536 levels."
     Duplicate = "OMP-17.b" Error Agent EVENTS
         "a member stands once in its object"
         "Lines are read by member name, so a name that stands twice has no one value. Warning within a member, where it may be the model's own text."
@@ -213,7 +213,7 @@ catalogue! {
 
     ExitCode = "OMP-18.a" Error Exit LIFE
         "the process leaves with 0"
-        "When its input has ended the process exits with 0; with 1 if its session couldn't be stored or nobody read it; with 130 or 143 by a signal."
+        "When its input has ended the process exits with 0; with 1 if its session couldn't be stored or nobody read it. A signal that ended it is no fault: 129, 130, 137 or 143."
 }
 
 /// The guarantees that no line shows.

@@ -27,6 +27,9 @@ pub const CHUNK: usize = 262_144;
 /// The most chunks of a frame.
 pub const MOST_CHUNKS: u64 = 256;
 
+/// The error of a response that stands for one which is too large.
+pub const RESPONSE_TOO_LARGE: &str = "RPC response exceeded the transport limit";
+
 /// The first line of an agent that speaks both versions.
 pub fn ready() -> Ready<'static> {
     Ready {

@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 
-use super::CHUNK;
 use super::shrink::{PASSES, cut, shrink};
+use super::{CHUNK, RESPONSE_TOO_LARGE};
 use crate::base64;
 use crate::json::{self, Kind, Members, Object, Raw, write_u64};
 use crate::protocol::omp::wire::AGENT_RULES;
@@ -231,9 +231,9 @@ fn overflow(object: Option<&Object<'_, '_>>, name: &str, out: &mut Vec<u8>) {
                 Some(command) => member(b",\"command\":", command, out),
                 None => out.extend_from_slice(b",\"command\":\"unknown\""),
             }
-            out.extend_from_slice(
-                b",\"success\":false,\"error\":\"RPC response exceeded the transport limit\"}\n",
-            );
+            out.extend_from_slice(b",\"success\":false,\"error\":\"");
+            out.extend_from_slice(RESPONSE_TOO_LARGE.as_bytes());
+            out.extend_from_slice(b"\"}\n");
         }
         "agent_end" => {
             let messages = object.and_then(|object| object.get("messages"));

@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 
 use super::super::rules::Key;
 use super::super::wire::{
-    AgentLine, Event, Frame, Message, PromptResult, PromptStatus, Ready, role_of,
+    AGENT_RULES, AgentLine, Event, Frame, Message, PromptResult, PromptStatus, Ready, role_of,
 };
 use super::super::{Generation, MAX_FRAME, codec};
 use super::Watcher;
@@ -61,16 +61,39 @@ impl Watcher {
                 fault_of(fault, most, notes);
                 self.object(sides, line.place, object, true, notes)
             }
-            Text::Not(fault) => {
-                fault_of(fault, most, notes);
-                self.blur();
-                Label::NONE
-            }
+            Text::Not(fault) => self.as_a_host_reads(sides, line, fault, most, notes),
             Text::Gone { .. } => {
                 self.blur();
                 Label::NONE
             }
         }
+    }
+
+    /// A line that isn't a strict object: hosts take more levels than a strict reader.
+    fn as_a_host_reads(
+        &mut self,
+        sides: Sides,
+        line: &ReadLine<'_, '_>,
+        fault: &JsonFault,
+        most: Severity,
+        notes: &mut Notes,
+    ) -> Label {
+        let mut members = core::mem::take(&mut self.members);
+        let deep = matches!(fault.kind, JsonFaultKind::TooDeep { .. });
+        let read = deep.then(|| json::scan(line.raw, &AGENT_RULES, &mut members));
+        let label = match read {
+            Some(Ok(object)) => self.object(sides, line.place, &object, true, notes),
+            Some(Err(fault)) => self.unreadable(&fault, most, notes),
+            None => self.unreadable(fault, most, notes),
+        };
+        self.members = members;
+        label
+    }
+
+    fn unreadable(&mut self, fault: &JsonFault, most: Severity, notes: &mut Notes) -> Label {
+        fault_of(fault, most, notes);
+        self.blur();
+        Label::NONE
     }
 
     /// `on_a_line`: it isn't a frame that chunks made.
@@ -146,7 +169,7 @@ impl Watcher {
         let mut members = core::mem::take(&mut self.members);
         // Findings point at the chunk that makes the frame whole: the frame's own places are in no line.
         let mut inner = Notes::default();
-        match json::scan(&bytes, &super::super::wire::AGENT_RULES, &mut members) {
+        match json::scan(&bytes, &AGENT_RULES, &mut members) {
             Ok(object) => {
                 self.object(sides, place, &object, false, &mut inner);
             }
@@ -205,7 +228,8 @@ impl Watcher {
                 }
             }
             AgentLine::Ui(request) => {
-                self.asks.screen(request, place, object, notes);
+                let asking = self.asking(sides, place, "set_ask_dialog");
+                self.asks.screen(request, asking, object, notes);
                 Label {
                     class: "request",
                     name: request.method.tag().unwrap_or_default(),
@@ -262,27 +286,35 @@ impl Watcher {
                 }
             }
             Frame::HostToolCall(call) => {
+                let asking = self.asking(sides, place, "set_host_tools");
                 self.asks
-                    .call(&call.id, &call.tool_name, place, object, notes)
+                    .call(&call.id, &call.tool_name, asking, object, notes)
             }
             Frame::HostToolCancel(cancel) => {
                 self.asks.call_cancelled(&cancel.target_id, object, notes)
             }
-            Frame::HostUriRequest(request) => self.asks.uri(
-                (&request.id, &request.url),
-                &request.operation,
-                request.content.is_some(),
-                place,
-                object,
-                notes,
-            ),
+            Frame::HostUriRequest(request) => {
+                let asking = self.asking(sides, place, "set_host_uri_schemes");
+                self.asks.uri(
+                    (&request.id, &request.url),
+                    &request.operation,
+                    request.content.is_some(),
+                    asking,
+                    object,
+                    notes,
+                )
+            }
             Frame::HostUriCancel(cancel) => {
                 self.asks.uri_cancelled(&cancel.target_id, object, notes)
             }
             Frame::SubagentLifecycle(_) | Frame::SubagentProgress(_) => {
-                self.asks.subagent(1, notes)
+                let asking = self.asking(sides, place, "set_subagent_subscription");
+                self.asks.subagent(1, asking, notes)
             }
-            Frame::SubagentEvent(_) => self.asks.subagent(2, notes),
+            Frame::SubagentEvent(_) => {
+                let asking = self.asking(sides, place, "set_subagent_subscription");
+                self.asks.subagent(2, asking, notes)
+            }
             Frame::LivePhase(phase) => self.asks.talk(&*phase.phase == "connecting", false, notes),
             Frame::LiveLevels(_) | Frame::LiveTranscript(_) => self.asks.talk(false, false, notes),
             Frame::LiveEnd(_) => self.asks.talk(false, true, notes),

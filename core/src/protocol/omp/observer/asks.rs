@@ -7,10 +7,19 @@ use super::super::rules::Key;
 use super::super::wire::{
     Any, Data, HostUriResult, Side, UiAnswer, UiMethod, UiRequest, UriOperation,
 };
-use super::Names;
+use super::requests::{Cancelled, Names, Requests, Told};
 use crate::frame::Place;
 use crate::json::Object;
-use crate::protocol::observer::{At, Dir, Ids, Known, Notes, Severity, Sides, at_member, hash};
+use crate::protocol::observer::{At, Dir, Known, Notes, Severity, Sides, at_member, hash};
+
+/// A request of the agent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asking {
+    pub(super) place: Place,
+    pub(super) sides: Sides,
+    /// How bad it can be that nobody has set what it needs; `None`: somebody may have.
+    pub(super) most: Option<Severity>,
+}
 
 /// What an open id waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,10 +34,10 @@ enum Wanted {
 
 #[derive(Debug, Default)]
 pub(super) struct Asks {
-    dialogs: Ids<(Wanted, Place)>,
-    calls: Ids<Place>,
+    dialogs: Requests<(Wanted, Place)>,
+    calls: Requests<Place>,
     /// Whether it is a read.
-    uris: Ids<(bool, Place)>,
+    uris: Requests<(bool, Place)>,
     tools: Names,
     schemes: Names,
     /// `set_ask_dialog` succeeded with true.
@@ -44,17 +53,25 @@ impl Asks {
         self.dialogs.blur();
         self.calls.blur();
         self.uris.blur();
-        self.tools.known = None;
-        self.schemes.known = None;
+        self.tools.blur();
+        self.schemes.blur();
         self.asks = true;
         self.level = 2;
         self.talk_over = false;
     }
 
-    /// A line of the side channel.
+    /// The agent has read the host's lines up to this one.
+    pub(super) fn read_to(&mut self, number: u64) {
+        self.dialogs.read_to(number);
+        self.calls.read_to(number);
+        self.uris.read_to(number);
+    }
+
+    /// A line of the side channel, and which line of the host it is.
     pub(super) fn answered(
         &mut self,
         side: &Side<'_>,
+        number: u64,
         object: &Object<'_, '_>,
         sides: Sides,
         notes: &mut Notes,
@@ -74,7 +91,7 @@ impl Asks {
             Side::Ui(response) => {
                 let id = hash(&response.id);
                 stale(Key::DialogAnswered, self.dialogs.known(id), notes);
-                let Some((wanted, place)) = self.dialogs.close(id) else {
+                let Some((wanted, place)) = self.dialogs.answer(id, number) else {
                     return;
                 };
                 let fits = match response.answer() {
@@ -104,12 +121,12 @@ impl Asks {
             Side::ToolResult(result) => {
                 let id = hash(&result.id);
                 stale(Key::CallAnswered, self.calls.known(id), notes);
-                self.calls.close(id);
+                self.calls.answer(id, number);
             }
             Side::UriResult(result) => {
                 let id = hash(&result.id);
                 stale(Key::UriAnswered, self.uris.known(id), notes);
-                if let Some((read, _)) = self.uris.close(id) {
+                if let Some((read, _)) = self.uris.answer(id, number) {
                     uri_result(result, read && both, object, notes);
                 }
             }
@@ -120,7 +137,7 @@ impl Asks {
     pub(super) fn screen(
         &mut self,
         request: &UiRequest<'_>,
-        place: Place,
+        asking: Asking,
         object: &Object<'_, '_>,
         notes: &mut Notes,
     ) {
@@ -133,25 +150,20 @@ impl Asks {
             UiMethod::Input(_) | UiMethod::Editor(_) => Wanted::Value,
             UiMethod::Confirm(_) => Wanted::Confirmed,
             UiMethod::Ask(_) => {
-                if !self.asks {
+                if !self.asks
+                    && let Some(most) = asking.most
+                {
                     notes.add(
                         Key::AskUnasked.rule(),
-                        at_member(object, "method"),
+                        at_member(object, "method").at_most(most),
                         String::from("no set_ask_dialog has succeeded with true"),
                     );
                 }
                 Wanted::Answers
             }
             UiMethod::Cancel(cancel) => {
-                let target = hash(&cancel.target_id);
-                cancelled(
-                    Key::DialogCancelled,
-                    self.dialogs.known(target),
-                    object,
-                    notes,
-                );
-                self.dialogs.close(target);
-                return;
+                let known = self.dialogs.cancel(hash(&cancel.target_id));
+                return cancelled(Key::DialogCancelled, known, object, notes);
             }
             UiMethod::Notify(_)
             | UiMethod::SetStatus(_)
@@ -166,31 +178,31 @@ impl Asks {
             let at = at_member(object, "id").with(Dir::Agent, first, "the dialog that is open");
             notes.add(
                 Key::DialogId.rule(),
-                at,
+                at.at_most(asking.open_id()),
                 String::from("a dialog of this id is open"),
             );
         }
-        self.dialogs.open(id, (wanted, place));
+        self.dialogs.open(id, (wanted, asking.place));
     }
 
     pub(super) fn call(
         &mut self,
         id: &str,
         tool: &str,
-        place: Place,
+        asking: Asking,
         object: &Object<'_, '_>,
         notes: &mut Notes,
     ) {
-        if !self.tools.has(tool) {
-            notes.add(
-                Key::ToolSet.rule(),
-                at_member(object, "toolName"),
-                String::from("no set_host_tools has named this tool"),
-            );
-        }
+        let told = self.tools.told(tool);
+        let messages = [
+            "no set_host_tools has named this tool",
+            "the last set_host_tools took this tool back",
+        ];
+        let at = at_member(object, "toolName");
+        asking.set(Key::ToolSet, told, at, messages, notes);
         let id = hash(id);
-        own_id(self.calls.known(id), object, notes);
-        self.calls.open(id, place);
+        own_id(self.calls.known(id), asking, object, notes);
+        self.calls.open(id, asking.place);
     }
 
     pub(super) fn call_cancelled(
@@ -199,9 +211,8 @@ impl Asks {
         object: &Object<'_, '_>,
         notes: &mut Notes,
     ) {
-        let target = hash(target);
-        cancelled(Key::CallCancelled, self.calls.known(target), object, notes);
-        self.calls.close(target);
+        let known = self.calls.cancel(hash(target));
+        cancelled(Key::CallCancelled, known, object, notes);
     }
 
     pub(super) fn uri(
@@ -209,18 +220,18 @@ impl Asks {
         (id, url): (&str, &str),
         operation: &UriOperation<'_>,
         has_content: bool,
-        place: Place,
+        asking: Asking,
         object: &Object<'_, '_>,
         notes: &mut Notes,
     ) {
         let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
-        if !self.schemes.has(&scheme.to_ascii_lowercase()) {
-            notes.add(
-                Key::SchemeSet.rule(),
-                at_member(object, "url"),
-                String::from("no set_host_uri_schemes has named this scheme"),
-            );
-        }
+        let told = self.schemes.told(&scheme.to_ascii_lowercase());
+        let messages = [
+            "no set_host_uri_schemes has named this scheme",
+            "the last set_host_uri_schemes took this scheme back",
+        ];
+        let at = at_member(object, "url");
+        asking.set(Key::SchemeSet, told, at, messages, notes);
         let message = match operation {
             UriOperation::Read if has_content => Some("a read carries content"),
             UriOperation::Write if !has_content => Some("a write carries no content"),
@@ -234,9 +245,9 @@ impl Asks {
             );
         }
         let id = hash(id);
-        own_id(self.uris.known(id), object, notes);
+        own_id(self.uris.known(id), asking, object, notes);
         self.uris
-            .open(id, (*operation == UriOperation::Read, place));
+            .open(id, (*operation == UriOperation::Read, asking.place));
     }
 
     pub(super) fn uri_cancelled(
@@ -245,20 +256,22 @@ impl Asks {
         object: &Object<'_, '_>,
         notes: &mut Notes,
     ) {
-        let target = hash(target);
-        cancelled(Key::UriCancelled, self.uris.known(target), object, notes);
-        self.uris.close(target);
+        let known = self.uris.cancel(hash(target));
+        cancelled(Key::UriCancelled, known, object, notes);
     }
 
     /// A frame of a subagent; `needs`: the level at which it comes.
-    pub(super) fn subagent(&self, needs: u8, notes: &mut Notes) {
-        if self.level < needs {
+    pub(super) fn subagent(&self, needs: u8, asking: Asking, notes: &mut Notes) {
+        if self.level < needs
+            && let Some(most) = asking.most
+        {
             let message = if self.level == 0 {
                 "no set_subagent_subscription has asked for it"
             } else {
                 "the level is progress"
             };
-            notes.add(Key::SubagentLevel.rule(), At::line(), String::from(message));
+            let at = At::line().at_most(most);
+            notes.add(Key::SubagentLevel.rule(), at, String::from(message));
         }
     }
 
@@ -277,7 +290,8 @@ impl Asks {
     /// A payload that says what is set now.
     pub(super) fn set(&mut self, command: &str, data: &Data<'_>, notes: &mut Notes) {
         if let Data::ToolNames(names) = data {
-            self.tools.known = Some(names.tool_names.iter().map(|name| hash(name)).collect());
+            self.tools
+                .set(names.tool_names.iter().map(|name| hash(name)));
         }
         if let Data::Schemes(schemes) = data {
             for scheme in &schemes.schemes {
@@ -289,7 +303,8 @@ impl Asks {
                     );
                 }
             }
-            self.schemes.known = Some(schemes.schemes.iter().map(|scheme| hash(scheme)).collect());
+            self.schemes
+                .set(schemes.schemes.iter().map(|scheme| hash(scheme)));
         }
         if let Data::Enabled(set) = data
             && command == "set_ask_dialog"
@@ -306,33 +321,59 @@ impl Asks {
             };
         }
     }
-}
 
-impl Names {
-    /// Whether the name is among them, as far as is known. Before anybody has told there is none.
-    fn has(&self, name: &str) -> bool {
-        self.known
-            .as_ref()
-            .is_some_and(|known| known.contains(&hash(name)))
+    /// What this command did nobody knows: its response can't be read.
+    pub(super) fn lost(&mut self, command: &str) {
+        match command {
+            "set_host_tools" => self.tools.blur(),
+            "set_host_uri_schemes" => self.schemes.blur(),
+            "set_ask_dialog" => self.asks = true,
+            "set_subagent_subscription" => self.level = 2,
+            _ => {}
+        }
     }
 }
 
-fn own_id(known: Known, object: &Object<'_, '_>, notes: &mut Notes) {
+impl Asking {
+    /// How bad it is that an id is open: where the host's answers aren't seen, it may be closed.
+    fn open_id(self) -> Severity {
+        if self.sides.has(Dir::Host) {
+            Severity::Error
+        } else {
+            Severity::Info
+        }
+    }
+
+    /// Judges whether what it needs was set. `messages`: that it never was, and that it isn't any more.
+    fn set(self, key: Key, told: Told, at: At, messages: [&str; 2], notes: &mut Notes) {
+        let Some(most) = self.most else { return };
+        let [never, no_more] = messages;
+        let (most, message) = match told {
+            Told::Now | Told::Unknown => return,
+            // The run may have begun before.
+            Told::Before => (Severity::Warning, no_more),
+            Told::Never => (most, never),
+        };
+        notes.add(key.rule(), at.at_most(most), String::from(message));
+    }
+}
+
+fn own_id(known: Known, asking: Asking, object: &Object<'_, '_>, notes: &mut Notes) {
     if known == Known::Open {
         notes.add(
             Key::CallId.rule(),
-            at_member(object, "id"),
+            at_member(object, "id").at_most(asking.open_id()),
             String::from("a request of this id is open"),
         );
     }
 }
 
-fn cancelled(key: Key, known: Known, object: &Object<'_, '_>, notes: &mut Notes) {
+fn cancelled(key: Key, known: Cancelled, object: &Object<'_, '_>, notes: &mut Notes) {
     let at = at_member(object, "targetId");
     let (at, message) = match known {
-        Known::Never => (at, "nothing of this id was asked"),
-        Known::Closed => (at.at_most(Severity::Warning), "what it names is closed"),
-        Known::Open | Known::Unknown => return,
+        Cancelled::Fine => return,
+        Cancelled::Never => (at, "nothing of this id was asked"),
+        Cancelled::Closed => (at.at_most(Severity::Warning), "what it names is closed"),
     };
     notes.add(key.rule(), at, String::from(message));
 }

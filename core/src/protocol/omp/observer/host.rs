@@ -7,14 +7,15 @@ use alloc::string::{String, ToString};
 use super::super::codec;
 use super::super::rules::Key;
 use super::super::wire::{
-    Command, HostFault, HostLine, InterruptMode, Num, QueueMode, Streaming, Tag,
+    Any, Command, HOST_RULES, HostFault, HostLine, InterruptMode, Num, QueueMode, Streaming, Tag,
+    host_text,
 };
 use super::Watcher;
-use super::ledger::{Asked, Order, key, name_key, order};
+use super::ledger::{Asked, Order, Waiting, key, name_key, order};
 use crate::frame::Place;
-use crate::json::{JsonFaultKind, Kind, Object, Raw};
+use crate::json::{self, JsonFault, JsonFaultKind, Kind, Object, Raw};
 use crate::protocol::observer::{
-    At, Dir, Label, Notes, ReadLine, Severity, Sides, Text, at_fault, at_field, at_member, is_utf8,
+    At, Dir, Label, Notes, ReadLine, Severity, Sides, Text, at_fault, at_field, at_member,
 };
 
 /// A line in hand.
@@ -22,7 +23,9 @@ use crate::protocol::observer::{
 pub(super) struct Reading {
     pub(super) sides: Sides,
     place: Place,
-    /// It may never be read, or be read in another way: nothing of it is owed.
+    /// Which line of the host it is.
+    number: u64,
+    /// It may never be read: nothing of it is owed.
     excused: bool,
 }
 
@@ -45,9 +48,11 @@ impl Watcher {
         line: &ReadLine<'_, '_>,
         notes: &mut Notes,
     ) -> Label {
-        let mut reading = Reading {
+        self.host_lines += 1;
+        let reading = Reading {
             sides,
             place: line.place,
+            number: self.host_lines,
             excused: self.host_ended || line.is_cut,
         };
         match &line.text {
@@ -56,31 +61,9 @@ impl Watcher {
                 // The agent reads it all the same, so a stricter reader's fault is no more than worth knowing.
                 let at = at_fault(fault).at_most(Severity::Info);
                 notes.add(Key::NotACommand.rule(), at, fault.to_string());
-                reading.excused = true;
-                self.ledger.blur();
                 self.command_line(object, reading, notes)
             }
-            Text::Not(fault) if is_utf8(fault) || fault.at == 0 && is_mark(&fault.kind) => {
-                let at = at_fault(fault).at_most(Severity::Info);
-                notes.add(Key::NotACommand.rule(), at, fault.to_string());
-                self.ledger.blur();
-                self.asks.blur();
-                Label::NONE
-            }
-            Text::Not(fault) => {
-                reading.refusable(Key::NotACommand, at_fault(fault), fault.to_string(), notes);
-                // `null` is answered as what isn't JSON, other values as a command without a name.
-                let unclear = matches!(
-                    fault.kind,
-                    JsonFaultKind::TooDeep { .. } | JsonFaultKind::NotAnObject
-                );
-                if unclear {
-                    self.ledger.blur();
-                } else {
-                    self.ask(0, &Tag::from("parse"), Asked::Other, Order::Free, reading);
-                }
-                Label::NONE
-            }
+            Text::Not(fault) => self.as_the_agent_reads(line.raw, fault, reading, notes),
             Text::Gone { .. } => {
                 self.ledger.blur();
                 self.asks.blur();
@@ -89,10 +72,70 @@ impl Watcher {
         }
     }
 
+    /// A line that isn't a strict object: the agent takes a byte order mark and white space away, replaces bytes that
+    /// aren't UTF-8, and answers what it can't read even so.
+    fn as_the_agent_reads(
+        &mut self,
+        raw: &[u8],
+        fault: &JsonFault,
+        reading: Reading,
+        notes: &mut Notes,
+    ) -> Label {
+        let text = host_text(raw);
+        let mut members = core::mem::take(&mut self.members);
+        let read = json::scan(&text, &HOST_RULES, &mut members);
+        let at = at_fault(fault);
+        let why = fault.to_string();
+        let label = match read {
+            Ok(object) => {
+                notes.add(Key::NotACommand.rule(), at.at_most(Severity::Info), why);
+                // The places of findings are those of another text.
+                let mut inner = Notes::default();
+                let label = self.command_line(&object, reading, &mut inner);
+                notes.adopt(inner);
+                label
+            }
+            Err(_) if text.is_empty() => {
+                notes.add(Key::NotACommand.rule(), at.at_most(Severity::Info), why);
+                Label::NONE
+            }
+            Err(fault) => {
+                reading.refusable(Key::NotACommand, at, why, notes);
+                match fault.kind {
+                    // What the agent's own limit is, nobody says.
+                    JsonFaultKind::TooDeep { .. } => {
+                        self.ledger.blur();
+                        self.asks.blur();
+                    }
+                    JsonFaultKind::NotAnObject if is_a_value(&text) => {
+                        self.ask(0, &Tag::Absent, Asked::Other, Order::Free, reading);
+                    }
+                    JsonFaultKind::NotAnObject
+                    | JsonFaultKind::NotUtf8 { .. }
+                    | JsonFaultKind::Blank
+                    | JsonFaultKind::Syntax { .. }
+                    | JsonFaultKind::LoneSurrogate
+                    | JsonFaultKind::Duplicate { .. } => {
+                        self.ask(0, &Tag::from("parse"), Asked::Other, Order::Free, reading);
+                    }
+                }
+                Label::NONE
+            }
+        };
+        self.members = members;
+        label
+    }
+
     fn ask(&mut self, id: u64, name: &Tag<'_>, asked: Asked, order: Order, reading: Reading) {
-        let excused = reading.excused;
-        self.ledger
-            .ask(id, name_key(name), asked, order, reading.place, excused);
+        let waiting = Waiting {
+            place: reading.place,
+            name: name_key(name),
+            asked,
+            excused: reading.excused,
+            order,
+            number: reading.number,
+        };
+        self.ledger.ask(id, waiting);
     }
 
     fn command_line(
@@ -103,7 +146,7 @@ impl Watcher {
     ) -> Label {
         match HostLine::of_object(object) {
             Ok(HostLine::Command { id, command }) => {
-                self.id(object, notes);
+                self.id(id, object, notes);
                 let name = command.tag().unwrap_or_default();
                 let asked = self.command(&command, object, reading, notes);
                 self.ask(key(id), &Tag::from(name), asked, order(&command), reading);
@@ -114,7 +157,8 @@ impl Watcher {
             }
             Ok(HostLine::Side(side)) => {
                 let name = side.tag().unwrap_or_default();
-                self.asks.answered(&side, object, reading.sides, notes);
+                self.asks
+                    .answered(&side, reading.number, object, reading.sides, notes);
                 Label {
                     class: "answer",
                     name,
@@ -138,7 +182,7 @@ impl Watcher {
             }
             Ok(HostLine::Other(_)) | Err(HostFault::Json(_) | HostFault::Null) => Label::NONE,
             Err(HostFault::Fields { id, command, error }) => {
-                self.id(object, notes);
+                self.id(id, object, notes);
                 let at = at_field(&error);
                 reading.refusable(Key::CommandFields, at, error.to_string(), notes);
                 self.ask(
@@ -158,11 +202,11 @@ impl Watcher {
     }
 
     /// Whether the id can do its work.
-    fn id(&self, object: &Object<'_, '_>, notes: &mut Notes) {
-        let Some(id) = object.get("id") else { return };
-        let message = if id.kind() != Kind::String {
+    fn id(&self, id: Any<'_>, object: &Object<'_, '_>, notes: &mut Notes) {
+        let Some(value) = id.get() else { return };
+        let message = if value.kind() != Kind::String {
             "the id isn't a string"
-        } else if self.ledger.has(key(id.into())) {
+        } else if self.ledger.has(key(id)) {
             "a command of this id waits for its response"
         } else {
             return;
@@ -234,15 +278,9 @@ impl Watcher {
     }
 }
 
-/// Whether a byte order mark may be what is wrong.
-fn is_mark(kind: &JsonFaultKind) -> bool {
-    matches!(
-        kind,
-        JsonFaultKind::Syntax {
-            found: crate::json::Found::Char('\u{feff}'),
-            ..
-        }
-    )
+/// Whether this is JSON, and not `null`: that is answered as what isn't JSON, other values as a command without a name.
+fn is_a_value(text: &[u8]) -> bool {
+    json::scan_value(text, &HOST_RULES).is_ok_and(|value| !value.is_null())
 }
 
 fn whole(value: Raw<'_>) -> Option<u64> {

@@ -79,9 +79,10 @@ pub(super) struct Waiting {
     pub(super) name: u64,
     pub(super) asked: Asked,
     /// It may be answered in another way than the contract says, or not at all.
-    excused: bool,
-    order: Order,
-    number: u64,
+    pub(super) excused: bool,
+    pub(super) order: Order,
+    /// Which line of the host it is.
+    pub(super) number: u64,
 }
 
 /// A prompt that was accepted.
@@ -110,7 +111,6 @@ pub(super) struct Ledger {
     waiting: BTreeMap<u64, Vec<Waiting>>,
     count: usize,
     serial: BTreeSet<u64>,
-    next: u64,
     accepted: BTreeMap<u64, Vec<Accepted>>,
     accepted_count: usize,
     /// Some commands were forgotten, or stood in lines that nobody could read.
@@ -132,32 +132,22 @@ impl Ledger {
         self.waiting.get(&id).is_some_and(|list| !list.is_empty())
     }
 
-    pub(super) fn ask(
-        &mut self,
-        id: u64,
-        name: u64,
-        asked: Asked,
-        order: Order,
-        place: Place,
-        excused: bool,
-    ) {
+    /// Whether a command of this name waits, under any id.
+    pub(super) fn waits_for(&self, name: u64) -> bool {
+        let mut all = self.waiting.values().flatten();
+        all.any(|waiting| waiting.name == name)
+    }
+
+    pub(super) fn ask(&mut self, id: u64, waiting: Waiting) {
         if self.count >= MOST {
             self.unsure = true;
             return;
         }
         self.count += 1;
-        self.next += 1;
-        if order == Order::Serial && !excused {
-            self.serial.insert(self.next);
+        if waiting.order == Order::Serial && !waiting.excused {
+            self.serial.insert(waiting.number);
         }
-        self.waiting.entry(id).or_default().push(Waiting {
-            place,
-            name,
-            asked,
-            excused,
-            order,
-            number: self.next,
-        });
+        self.waiting.entry(id).or_default().push(waiting);
     }
 
     fn take(&mut self, id: u64, index: usize) -> Option<Waiting> {

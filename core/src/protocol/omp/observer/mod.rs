@@ -5,26 +5,28 @@ mod agent;
 mod asks;
 mod host;
 mod ledger;
+mod requests;
 mod responses;
 mod run;
 
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use super::codec::ChunkReader;
 use super::guarantees::GUARANTEES;
 use super::rules::{Key, RULES, UNSEEN};
 use super::spec::SPEC;
-use super::wire::{Command, Side};
+use super::wire::{AGENT_RULES, Command, Side, host_text};
 use super::{Generation, Omp};
-use crate::json::Members;
+use crate::frame::Place;
+use crate::json::{self, Members, Object};
+use crate::protocol::member::last;
 use crate::protocol::observer::{
-    At, Dir, Label, Notes, Observed, ReadLine, Rule, Severity, Sides, Text, Unseen, Watch,
+    At, Dir, Label, Notes, Observed, ReadLine, Rule, Severity, Sides, Text, Unseen, Watch, hash,
 };
 use crate::protocol::spec::Spec;
 use crate::vocab::laws::Guarantee;
 
-use asks::Asks;
+use asks::{Asking, Asks};
 use ledger::Ledger;
 use run::Run;
 
@@ -44,8 +46,10 @@ pub struct Watcher {
     opened: bool,
     ready: bool,
     chunks: ChunkReader,
-    /// Of frames that chunks made.
+    /// Of frames that chunks made, and of lines that are read once more.
     members: Members,
+    /// Lines of the host so far.
+    host_lines: u64,
     ledger: Ledger,
     run: Run,
     asks: Asks,
@@ -64,16 +68,30 @@ impl Observed for Omp {
 
     /// Both directions have a `type`; the two have no word in common.
     fn whose(line: &ReadLine<'_, '_>) -> Option<Dir> {
-        let kind = line.get("type")?.string()?;
-        if Command::TAGS.contains(&&*kind) || Side::TAGS.contains(&&*kind) {
-            return Some(Dir::Host);
+        match &line.text {
+            Text::Whole(object) | Text::Despite(object, _) => whose(object),
+            Text::Not(_) => {
+                // Either side takes some lines that a strict reader doesn't.
+                let text = host_text(line.raw);
+                let mut members = Members::new();
+                whose(&json::scan(&text, &AGENT_RULES, &mut members).ok()?)
+            }
+            Text::Gone { .. } => None,
         }
-        let known = SPEC
-            .lines
-            .iter()
-            .any(|line| line.dir == Dir::Agent && line.tag == "type" && line.name == kind);
-        (known || kind == "extension_ui_request").then_some(Dir::Agent)
     }
+}
+
+/// Whose line an object is, by its type.
+fn whose(object: &Object<'_, '_>) -> Option<Dir> {
+    let kind = last(object, "type")?.string()?;
+    if Command::TAGS.contains(&&*kind) || Side::TAGS.contains(&&*kind) {
+        return Some(Dir::Host);
+    }
+    let known = SPEC
+        .lines
+        .iter()
+        .any(|line| line.dir == Dir::Agent && line.tag == "type" && line.name == kind);
+    (known || kind == "extension_ui_request").then_some(Dir::Agent)
 }
 
 impl Watch for Watcher {
@@ -86,6 +104,7 @@ impl Watch for Watcher {
             ready: false,
             chunks: ChunkReader::new(),
             members: Members::new(),
+            host_lines: 0,
             ledger: Ledger::default(),
             run: Run::default(),
             asks: Asks::default(),
@@ -185,9 +204,25 @@ impl Watcher {
         self.asks.blur();
     }
 
+    /// What a request of the agent is judged by, where a command of this name says what it may ask for.
+    fn asking(&self, sides: Sides, place: Place, set_by: &str) -> Asking {
+        let may_be_set = self.ledger.is_unsure() || self.ledger.waits_for(hash(set_by));
+        Asking {
+            place,
+            sides,
+            most: match sides {
+                // The response that says what is set may come after the request, and nobody sees the command.
+                Sides::Agent | Sides::Host => Some(Severity::Warning),
+                Sides::Both if may_be_set => None,
+                Sides::Both => Some(Severity::Error),
+            },
+        }
+    }
+
     fn exit_code(&self, notes: &mut Notes) {
         let Some(code) = self.exit else { return };
-        if self.host_ended && !matches!(code, 0 | 1 | 130 | 143) && code >= 0 {
+        // A negative code is a signal's; a process that passes one on shows 128 and its number.
+        if self.host_ended && !matches!(code, 0 | 1 | 129 | 130 | 137 | 143) && code >= 0 {
             notes.add(
                 Key::ExitCode.rule(),
                 At::line(),
@@ -195,11 +230,4 @@ impl Watcher {
             );
         }
     }
-}
-
-/// A list of names that a response told.
-#[derive(Debug, Default)]
-struct Names {
-    /// As hashes; `None`: nobody has told.
-    known: Option<Vec<u64>>,
 }

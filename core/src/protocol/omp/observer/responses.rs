@@ -3,9 +3,9 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use super::super::Generation;
 use super::super::rules::Key;
 use super::super::wire::{Any, Command, Data, Response, Side};
+use super::super::{Generation, codec};
 use super::Watcher;
 use super::ledger::{Answer, Asked, key, name_key};
 use super::run::hides;
@@ -28,9 +28,14 @@ impl Watcher {
             Err(error) => {
                 let message = error.to_string();
                 notes.add(Key::Payload.rule(), at_member(object, "data"), message);
+                self.asks.lost(command);
                 Data::Null
             }
         };
+        // What was done may have been told, and not have fitted.
+        if !response.success && response.error.as_deref() == Some(codec::RESPONSE_TOO_LARGE) {
+            self.asks.lost(command);
+        }
         if matches!(data, Data::Unknown(_)) && response.success {
             let known = Command::TAGS.contains(&command);
             let at = at_member(object, "data");
@@ -125,6 +130,7 @@ impl Watcher {
         let name = name_key(&response.command);
         match self.ledger.answer(id, name, response.success) {
             Answer::Command { waiting, early } => {
+                self.asks.read_to(waiting.number);
                 if early {
                     let at = At::line().with(Dir::Host, Some(waiting.place), "the command");
                     notes.add(
@@ -145,6 +151,7 @@ impl Watcher {
             }
             Answer::Late => {}
             Answer::Other(waiting) => {
+                self.asks.read_to(waiting.number);
                 let at = at_member(object, "command").with(
                     Dir::Host,
                     Some(waiting.place),
@@ -218,7 +225,13 @@ impl Watcher {
     ) {
         const SIDES: &[&str] = Side::TAGS;
         let at = at_member(object, "id");
-        if response.id.get().is_none() && !response.success && self.ledger.answer_unknown(name) {
+        let too_large = response.error.as_deref() == Some(codec::RESPONSE_TOO_LARGE);
+        if too_large && !response.success && self.ledger.answer_unknown(name) {
+            // It keeps only an id that is a string, and no long one.
+        } else if response.id.get().is_none()
+            && !response.success
+            && self.ledger.answer_unknown(name)
+        {
             // An older program leaves the id out where it doesn't know the command.
             if self.generation > Generation::G1 {
                 notes.add(
@@ -227,6 +240,8 @@ impl Watcher {
                     String::from("the response to an unknown command has no id"),
                 );
             }
+        } else if self.ledger.is_unsure() {
+            // A line that nobody could read may have asked for it.
         } else if response
             .command
             .name()
@@ -237,7 +252,7 @@ impl Watcher {
                 at_member(object, "command"),
                 String::from("this answers a line of the side channel"),
             );
-        } else if !self.ledger.is_unsure() {
+        } else {
             notes.add(
                 Key::Uncaused.rule(),
                 at,
