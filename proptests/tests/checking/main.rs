@@ -9,6 +9,7 @@
 )]
 
 mod check_reader;
+mod noticed;
 mod observer_kit;
 mod observer_laws;
 mod observer_recordings;

@@ -122,7 +122,7 @@ fn a_long_stream_is_judged_to_its_end() {
             (
                 Dir::Agent,
                 format!(
-                    r#"{{"type":"prompt_result","id":"p{number}","agentInvoked":true,"status":"completed","sessionSettled":true}}"#
+                    r#"{{"type":"prompt_result","id":"p{number}","agentInvoked":true,"status":"completed","sessionSettled":false}}"#
                 ),
             ),
         ] {

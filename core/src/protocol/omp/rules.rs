@@ -73,13 +73,35 @@ catalogue! {
         "A step begins within another one, ends without having begun, or is open at `agent_end`. Not judged while a filter hides events."
     Messages = "OMP-03.g" Error Agent EVENTS
         "messages begin and end"
-        "A message ends or grows that hasn't begun, or is open at the end of its step. Only replies grow. Not judged while a filter hides events."
+        "A message ends or grows that hasn't begun, ends as another one than it began as, or is open at the end of its step; a reply or a result begins outside of a step. Only replies grow. Warning for a message of the user outside of a step. Not judged while a filter hides events."
     MessageIds = "OMP-03.h" Error Agent EVENTS
         "the lines of a message carry its id"
         "`messageId` is the same in the lines of one message, and another one in the next."
     Tools = "OMP-03.i" Error Agent EVENTS
         "tool_execution_end ends a call that began"
         "The call has ended before, or has never begun. Warning for a call that begins twice; info for an update after the end, which the program is known to write, and for a call that is open at `agent_end`. Not judged while a filter hides events."
+
+    Blocks = "OMP-03.j" Error Agent EVENTS
+        "the pieces of a block make it"
+        "A block begins once, grows, and ends once; the pieces of a text or of thinking make what its end says, and what `message_end` says. Warning for one that is open at the end of a reply that was neither cut off nor failed. Not judged where a text was cut to fit, or while a filter hides events."
+    Again = "OMP-03.k" Warning Agent EVENTS
+        "a run begins within a run only to try again"
+        "`agent_start` comes in an open run, and no `auto_retry_start`, fallback or compaction says why. Not judged while a filter hides events."
+    EndedEarly = "OMP-03.l" Error Agent COMPLETION
+        "a prompt has ended when its run has"
+        "A `prompt_result` says that the prompt was completed, or that the session has settled, while a run is open. A change of the session ends prompts in its own way. Warning where the end of the run said that it goes on. Not judged while a filter hides events."
+    Settles = "OMP-03.m" Error Agent COMPLETION
+        "the session settles once, when nothing runs"
+        "`session_settled` comes while a run is open and no change of the session is under way. Warning where nothing has happened since the session settled, and where a `prompt_result` said that it has, and nothing followed."
+    Told = "OMP-03.n" Error Agent EVENTS
+        "turn_end and agent_end repeat what was said"
+        "`toolResults` are those of the step. Warning where `messages` of `agent_end`, or `messageCount`, is another number than the run's messages, where a run that awaits work is called terminal, and where `isError` of a result isn't that of its `tool_execution_end`. Not judged where a line was cut to fit, or while a filter hides events."
+    Results = "OMP-03.o" Error Agent EVENTS
+        "a call has one result"
+        "A `toolResult` answers no call of the step, or one that has its result or still runs; or a reply that ended with `toolUse` has a call without a result at `turn_end`. Not judged while a filter hides events."
+    Retries = "OMP-03.p" Warning Agent EVENTS
+        "retries count on, and what ends has begun"
+        "The attempt of `auto_retry_start` is 1 or the one after the last, and no more than `maxAttempts`; a retry is announced once and ends before its run; `auto_retry_end` has the last attempt, and `auto_compaction_end` a start. Not judged while a filter hides events."
 
     OutOfOrder = "OMP-04.a" Error Both BUSY
         "responses come in the order of the commands"

@@ -10,6 +10,7 @@ use super::super::wire::{
 use super::super::{Generation, MAX_FRAME, codec};
 use super::Watcher;
 use super::ledger::key;
+use super::run::{Said, was_cut};
 use crate::frame::Place;
 use crate::json::{self, JsonFault, JsonFaultKind, Object, Raw};
 use crate::protocol::WireFault;
@@ -138,7 +139,8 @@ impl Watcher {
                 Label::NONE
             }
             Err(WireFault::Fields(error)) => {
-                notes.add(Key::Fields.rule(), at_field(&error), error.to_string());
+                let at = at_field(&error).at_most(cut_severity(object));
+                notes.add(Key::Fields.rule(), at, error.to_string());
                 self.blur();
                 Label::NONE
             }
@@ -212,7 +214,7 @@ impl Watcher {
     ) -> Label {
         match line {
             AgentLine::Event(event) => {
-                self.event(event, place, object, notes);
+                self.event(event, sides, place, object, notes);
                 // News can come before the host has said anything.
                 let class = if of_a_run(event) { "event" } else { "news" };
                 Label {
@@ -273,6 +275,9 @@ impl Watcher {
             Frame::Ready(ready) => Self::numbers(ready, notes),
             Frame::PromptResult(result) => self.prompt_result(result, sides, object, notes),
             Frame::SessionSettled(_) => {
+                let run = self.run.opened_at();
+                let run = run.filter(|_| sides == Sides::Both && !self.changes_session());
+                self.settling.settles(run, notes);
                 if sides == Sides::Both
                     && let Some(left) = self.ledger.left()
                     && !self.ledger.is_unsure()
@@ -318,12 +323,13 @@ impl Watcher {
             Frame::LivePhase(phase) => self.asks.talk(&*phase.phase == "connecting", false, notes),
             Frame::LiveLevels(_) | Frame::LiveTranscript(_) => self.asks.talk(false, false, notes),
             Frame::LiveEnd(_) => self.asks.talk(false, true, notes),
+            // It stands for a line that nobody can know.
+            Frame::FrameError(_) => self.run.blur(),
             Frame::AvailableCommandsUpdate(_)
             | Frame::CommandOutput(_)
             | Frame::SessionInfoUpdate(_)
             | Frame::ConfigUpdate(_)
             | Frame::ExtensionError(_)
-            | Frame::FrameError(_)
             | Frame::Chunk(_)
             | Frame::BtwDelta(_)
             | Frame::BtwRecord(_)
@@ -375,6 +381,13 @@ impl Watcher {
             let at = at_member(object, "status").at_most(severity);
             notes.add(Key::ResultShape.rule(), at, String::from(message));
         }
+        let settled = result.session_settled == Some(true);
+        let completed = matches!(result.status, Some(PromptStatus::Completed));
+        let settles = settled && sides == Sides::Both && !self.changes_session();
+        if result.agent_invoked && (completed || settles) {
+            self.run.prompt_ended(settled, object, notes);
+        }
+        self.settling.prompt_ended(settled);
         let id = key(result.id);
         if sides != Sides::Both || self.ledger.end(id) || self.ledger.is_unsure() {
             return;
@@ -393,40 +406,45 @@ impl Watcher {
     fn event(
         &mut self,
         event: &Event<'_>,
+        sides: Sides,
         place: Place,
         object: &Object<'_, '_>,
         notes: &mut Notes,
     ) {
         match event {
-            Event::AgentStart(_) => self.run.start(place),
+            Event::AgentStart(_) => {
+                self.settling.begins(notes);
+                self.run.start(place, notes);
+            }
             Event::AgentEnd(end) => {
                 self.older(1, end.yielded.is_none(), "yielded is missing", notes);
                 for message in &end.messages {
-                    Self::message_in(*message, notes);
+                    Self::message_in(*message, object, notes);
                 }
-                self.run.end(notes);
+                let leaves = self.host_ended || sides != Sides::Both;
+                self.run.end(end, leaves, object, notes);
             }
             Event::TurnStart(_) => self.run.step_start(place, notes),
             Event::TurnEnd(end) => {
-                Self::message_in(end.message, notes);
-                self.run.step_end(notes);
+                Self::message_in(end.message, object, notes);
+                self.run.step_end(end, object, notes);
             }
             Event::MessageStart(start) => {
                 self.older(0, start.message_id.is_none(), "messageId is missing", notes);
-                Self::message_in(start.message, notes);
+                Self::message_in(start.message, object, notes);
                 let id = start.message_id.as_deref();
                 self.run
-                    .message_start(is_reply(start.message), id, place, object, notes);
+                    .message_start(Said::of(start.message), id, place, object, notes);
             }
             Event::MessageUpdate(update) => {
-                self.run
-                    .message_update(update.message_id.as_deref(), object, notes);
+                let id = update.message_id.as_deref();
+                self.run.message_update(&update.update, id, object, notes);
             }
             Event::MessageEnd(end) => {
-                Self::message_in(end.message, notes);
+                let message = Self::message_in(end.message, object, notes);
+                let said = (Said::of(end.message), message.as_ref());
                 let id = end.message_id.as_deref();
-                self.run
-                    .message_end(is_reply(end.message), id, object, notes);
+                self.run.message_end(said, id, object, notes);
             }
             Event::ToolExecutionStart(start) => {
                 self.run
@@ -435,13 +453,21 @@ impl Watcher {
             Event::ToolExecutionUpdate(update) => {
                 self.run.tool(&update.tool_call_id, false, object, notes)
             }
-            Event::ToolExecutionEnd(end) => self.run.tool(&end.tool_call_id, true, object, notes),
+            Event::ToolExecutionEnd(end) => {
+                self.run.tool(&end.tool_call_id, true, object, notes);
+                self.run.tool_ended(&end.tool_call_id, end.is_error);
+            }
+            Event::AutoCompactionStart(_) => self.run.compacts(),
+            Event::AutoCompactionEnd(_) => {
+                self.settling.stirs();
+                self.run.compacted(notes);
+            }
+            Event::AutoRetryStart(retry) => {
+                self.run.retry(retry.attempt, retry.max_attempts, notes);
+            }
+            Event::AutoRetryEnd(retry) => self.run.retried(retry.attempt, notes),
+            Event::RetryFallbackApplied(_) => self.run.falls_back(),
             Event::ToolStreamUpdate(_)
-            | Event::AutoCompactionStart(_)
-            | Event::AutoCompactionEnd(_)
-            | Event::AutoRetryStart(_)
-            | Event::AutoRetryEnd(_)
-            | Event::RetryFallbackApplied(_)
             | Event::RetryFallbackSucceeded(_)
             | Event::ModelChanged(_)
             | Event::ConfigWarningsChanged(_)
@@ -473,9 +499,17 @@ impl Watcher {
         }
     }
 
-    /// A message within a line.
-    fn message_in(message: Raw<'_>, notes: &mut Notes) {
-        if let Err(error) = Message::decode(message) {
+    /// A message within a line; `None` if it can't be read.
+    fn message_in<'a>(
+        message: Raw<'a>,
+        object: &Object<'_, '_>,
+        notes: &mut Notes,
+    ) -> Option<Message<'a>> {
+        let error = match Message::decode(message) {
+            Ok(message) => return Some(message),
+            Err(error) => error,
+        };
+        {
             let role = role_of(message).unwrap_or_default();
             let role = role
                 .get(..role.floor_char_boundary(40))
@@ -483,10 +517,20 @@ impl Watcher {
                 .to_string();
             notes.add(
                 Key::Message.rule(),
-                At::line(),
+                At::line().at_most(cut_severity(object)),
                 format!("a message of the role {role:?}: {error}"),
             );
         }
+        None
+    }
+}
+
+/// How bad it can be that something is missing: a line that was made to fit into a frame may lack anything.
+fn cut_severity(object: &Object<'_, '_>) -> Severity {
+    if was_cut(object) {
+        Severity::Info
+    } else {
+        Severity::Error
     }
 }
 
@@ -506,8 +550,4 @@ fn of_a_run(event: &Event<'_>) -> bool {
             | Event::ToolStreamUpdate(_)
             | Event::ToolExecutionEnd(_)
     )
-}
-
-fn is_reply(message: Raw<'_>) -> bool {
-    role_of(message).as_deref() == Some("assistant")
 }

@@ -5,9 +5,11 @@ mod agent;
 mod asks;
 mod host;
 mod ledger;
+mod reply;
 mod requests;
 mod responses;
 mod run;
+mod settling;
 
 use alloc::string::String;
 
@@ -29,6 +31,16 @@ use crate::vocab::laws::Guarantee;
 use asks::{Asking, Asks};
 use ledger::Ledger;
 use run::Run;
+use settling::Settling;
+
+/// The commands that change the session: what runs is left behind.
+const CHANGES: [&str; 5] = [
+    "new_session",
+    "open_session",
+    "switch_session",
+    "branch",
+    "fork",
+];
 
 /// The settings of an observer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +64,7 @@ pub struct Watcher {
     host_lines: u64,
     ledger: Ledger,
     run: Run,
+    settling: Settling,
     asks: Asks,
     /// Differences between generations that were told.
     told: [bool; 2],
@@ -107,6 +120,7 @@ impl Watch for Watcher {
             host_lines: 0,
             ledger: Ledger::default(),
             run: Run::default(),
+            settling: Settling::default(),
             asks: Asks::default(),
             told: [false; 2],
             host_ended: false,
@@ -154,6 +168,9 @@ impl Watch for Watcher {
             // Nobody promised anything.
             Some(_) => return self.exit_code(notes),
         };
+        if self.exit == Some(0) {
+            self.settling.ends(notes);
+        }
         if self.chunks.is_open() {
             notes.add(
                 Key::Chunks.rule(),
@@ -182,6 +199,12 @@ impl Watch for Watcher {
             Key::Steps,
             Key::Messages,
             Key::Tools,
+            Key::Blocks,
+            Key::Again,
+            Key::EndedEarly,
+            Key::Told,
+            Key::Results,
+            Key::Retries,
             Key::AbortEarly,
         ];
         if self.run.is_filtered() && of_a_run.iter().any(|key| key.rule().id == rule.id) {
@@ -201,7 +224,13 @@ impl Watcher {
         self.ready = true;
         self.ledger.blur();
         self.run.blur();
+        self.settling.stirs();
         self.asks.blur();
+    }
+
+    /// Whether the host has asked for another session, and waits.
+    fn changes_session(&self) -> bool {
+        self.ledger.is_unsure() || CHANGES.iter().any(|name| self.ledger.waits_for(hash(name)))
     }
 
     /// What a request of the agent is judged by, where a command of this name says what it may ask for.

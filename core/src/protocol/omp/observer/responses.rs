@@ -6,9 +6,9 @@ use alloc::string::{String, ToString};
 use super::super::rules::Key;
 use super::super::wire::{Any, Command, Data, Response, Side};
 use super::super::{Generation, codec};
-use super::Watcher;
 use super::ledger::{Answer, Asked, key, name_key};
 use super::run::hides;
+use super::{CHANGES, Watcher};
 use crate::frame::Place;
 use crate::json::Object;
 use crate::protocol::observer::{At, Dir, Notes, Severity, Sides, at_member};
@@ -23,6 +23,7 @@ impl Watcher {
     ) {
         let command = response.command.name().unwrap_or_default();
         self.envelope(response, object, notes);
+        self.settling.stirs();
         let data = match response.payload() {
             Ok(data) => data,
             Err(error) => {
@@ -54,9 +55,7 @@ impl Watcher {
             match command {
                 "negotiate_protocol" => self.chunks.use_chunks(),
                 "abort" => self.run.aborted(notes),
-                "new_session" | "open_session" | "switch_session" | "branch" | "fork"
-                    if !vetoed(&data) =>
-                {
+                command if CHANGES.contains(&command) && !vetoed(&data) => {
                     self.run.detach();
                 }
                 "set_event_filter" => {
