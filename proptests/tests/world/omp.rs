@@ -30,6 +30,8 @@ fn kept_stories_stay_clean() {
         "set hooks all\n> prompt if-idle\n> prompt queue next\n+ fault\n> prompt if-idle\n+ hook 0 fails\n",
         // An abort in the wait of a retry.
         "set attempts 3\n> prompt if-idle\n@ skip 30001160\n> cancel compaction\n",
+        // A step behind the one that was tried again: which attempt it was is told at the end of the run.
+        "set attempts 3\n> prompt if-idle\n+ model 0 end\n@ jump\n+ answer 0 host\n+ answer 0\n",
         // A prompt that was taken while a queued one's turn began.
         "set hooks all\n> prompt if-idle\n> prompt queue next\n@ skip 10157056\n> prompt queue next\n",
         // A question that nobody can answer any more.

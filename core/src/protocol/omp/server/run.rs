@@ -87,9 +87,10 @@ pub(super) struct Run {
     replied: bool,
     /// A retry is scheduled; the next request begins a turn.
     retrying: bool,
-    /// Retries so far.
+    /// Retries of the step so far.
     retries: u32,
-    retry_end: Option<(bool, Option<Text>)>,
+    /// How retries ended: well or not, which attempt it was, and why. It is told at the end of the run.
+    retry_end: Option<(bool, u32, Option<Text>)>,
     /// The last reply of the run was cut off.
     aborted: bool,
     /// Messages that came between two turns.
@@ -575,7 +576,7 @@ impl Run {
             (false, Some(failure)) => Some(failure.text.clone()),
             (false, None) => Some("Retry cancelled".into()),
         };
-        self.retry_end = Some((ok, error));
+        self.retry_end = Some((ok, self.retries, error));
     }
 
     pub(super) fn turn_ended(&mut self, end: &End, pending: Pending, pen: &mut Pen<'_>) {
@@ -598,10 +599,10 @@ impl Run {
                 self.write_message(&message, false, pen);
             }
         }
-        if let Some((success, error)) = self.retry_end.take() {
+        if let Some((success, attempt, error)) = self.retry_end.take() {
             let line = AutoRetryEnd {
                 success,
-                attempt: self.retries.into(),
+                attempt: attempt.into(),
                 final_error: error.as_deref().map(Into::into),
                 ..AutoRetryEnd::default()
             };
