@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use clap::{Args as Group, ValueEnum};
+use turnwire::protocol::agentx;
 use turnwire::protocol::observer::Observed;
 use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::Openmax;
-use turnwire::protocol::spec;
+use turnwire::protocol::spec::{self, Spec};
 
-use crate::args::ContractName;
 use crate::say::Stop;
 
 /// Options of `spec`.
@@ -16,11 +16,24 @@ use crate::say::Stop;
 pub struct SpecArgs {
     /// The protocol
     #[arg(value_name = "PROTOCOL")]
-    pub protocol: ContractName,
+    pub protocol: PrintedName,
 
     /// What to print
     #[arg(long, value_name = "FORMAT", default_value = "md")]
     pub format: SpecFormat,
+}
+
+/// The protocols whose contract can be printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PrintedName {
+    /// openmax-stdio/6
+    Openmax,
+    /// omp's RPC mode, protocol 1 and 2
+    Omp,
+    /// The structured SDK wire of agentx
+    Agentx,
+    /// The wire of the Claude Agent SDKs
+    Claude,
 }
 
 /// What can be printed.
@@ -42,8 +55,10 @@ pub enum SpecFormat {
 /// [`Stop::Failed`] when stdout can't be written to.
 pub fn run(args: &SpecArgs) -> Result<u8, Stop> {
     let text = match args.protocol {
-        ContractName::Openmax => text::<Openmax>(args.format),
-        ContractName::Omp => text::<Omp>(args.format),
+        PrintedName::Openmax => text::<Openmax>(args.format),
+        PrintedName::Omp => text::<Omp>(args.format),
+        PrintedName::Agentx => of(&agentx::SPEC, args.format)?,
+        PrintedName::Claude => of(&agentx::CLAUDE_SPEC, args.format)?,
     };
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -60,5 +75,18 @@ fn text<P: Observed>(format: SpecFormat) -> String {
         SpecFormat::Rules => spec::rules_page::<P>(),
         SpecFormat::JsonSchema => spec::json_schema::<P>() + "\n",
         SpecFormat::Typescript => spec::typescript::<P>(),
+    }
+}
+
+/// The text of a contract that nothing checks yet.
+fn of(contract: &Spec, format: SpecFormat) -> Result<String, Stop> {
+    match format {
+        SpecFormat::Md => Ok(spec::markdown_of(contract, agentx::GUARANTEES)),
+        SpecFormat::Rules => Err(Stop::Failed(format!(
+            "there are no rules for {} yet",
+            contract.name
+        ))),
+        SpecFormat::JsonSchema => Ok(spec::json_schema_of(contract) + "\n"),
+        SpecFormat::Typescript => Ok(spec::typescript_of(contract)),
     }
 }

@@ -106,3 +106,27 @@ fn an_unknown_protocol_or_form_is_refused() {
         assert_eq!(Place::new().run(args, "").code, Some(2), "{args:?}");
     }
 }
+
+#[test]
+fn ax_04_the_contracts_of_agentx_and_claude_are_printed() {
+    let place = Place::new();
+    for (name, own, other) in [
+        ("agentx", "attachment_import_result", "api_retry"),
+        ("claude", "system api_retry", "attachment_import_result"),
+    ] {
+        let page = place.run(&["spec", name], "");
+        assert_eq!((page.code, &*page.stderr), (Some(0), ""));
+        assert!(page.stdout.contains(&format!("### `{own}`")), "{name}");
+        assert!(!page.stdout.contains(&format!("### `{other}`")), "{name}");
+        assert!(page.stdout.contains("| WIRE-PERM-004 |"), "{name}");
+        let schema = place.run(&["spec", name, "--format", "json-schema"], "");
+        let schema: serde_json::Value = serde_json::from_str(&schema.stdout).unwrap();
+        let request = &schema["$defs"]["host.control_request"]["properties"]["request"];
+        assert_eq!(
+            request["oneOf"][0]["properties"]["subtype"]["const"],
+            "initialize"
+        );
+        let types = place.run(&["spec", name, "--format", "typescript"], "");
+        assert!(types.stdout.contains("export interface AgentResult {\n"));
+    }
+}

@@ -3,7 +3,7 @@
 
 mod typescript;
 
-pub use typescript::typescript;
+pub use typescript::{typescript, typescript_of};
 
 use alloc::format;
 use alloc::string::String;
@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 
 use super::observer::{Dir, Needs, Observed, Rule};
 use crate::json;
+use crate::vocab::laws::Guarantee;
 
 /// Every line of a protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +105,8 @@ pub enum FieldKind {
     Num,
     /// Any JSON value.
     Any,
+    /// An object of one of these kinds, which this member names.
+    Kinds(&'static str, &'static [PartSpec]),
     /// This, or null.
     OrNull(&'static FieldKind),
     /// This, or the field isn't there.
@@ -136,6 +139,19 @@ impl LineSpec {
         }
         title.push_str(self.name);
         title
+    }
+}
+
+impl PartSpec {
+    /// All fields, in order; the first is the one that names the kind.
+    pub fn all(&self, tag: &'static str) -> Vec<Field> {
+        let mut all = Vec::from([Field {
+            name: tag,
+            kind: FieldKind::Word(self.name),
+            about: "",
+        }]);
+        all.extend_from_slice(self.fields);
+        all
     }
 }
 
@@ -196,6 +212,7 @@ impl FieldKind {
             FieldKind::List(kind) => format!("array of: {}", kind.words()),
             FieldKind::Num => "number".into(),
             FieldKind::Any => "any JSON".into(),
+            FieldKind::Kinds(tag, _) => format!("object; its `{tag}` tells which"),
             FieldKind::OrNull(kind) => format!("{}, or null", kind.words()),
             FieldKind::Maybe(kind) => format!("{}; may be left out", kind.words()),
         }
@@ -204,7 +221,11 @@ impl FieldKind {
 
 /// The contract as a page of Markdown, in our own words.
 pub fn markdown<P: Observed>() -> String {
-    let spec = P::SPEC;
+    markdown_of(P::SPEC, P::GUARANTEES)
+}
+
+/// The same, of a table.
+pub fn markdown_of(spec: &Spec, guarantees: &[Guarantee]) -> String {
     let mut page = format!("# {} ({})\n\n{}\n", spec.name, spec.proto, spec.about);
     for (dir, heading) in [
         (Dir::Host, "Lines of the host"),
@@ -224,7 +245,10 @@ pub fn markdown<P: Observed>() -> String {
         }
     }
     for (heading, tag, kinds) in spec.parts {
-        page.push_str(&format!("\n## {heading}\n\nEach has a `{tag}`.\n"));
+        page.push_str(&format!("\n## {heading}\n"));
+        if !tag.is_empty() {
+            page.push_str(&format!("\nEach has a `{tag}`.\n"));
+        }
         for kind in *kinds {
             page.push_str(&format!("\n### `{}`\n\n{}\n", kind.name, kind.about.trim()));
             push_table(&mut page, "field", kind.fields);
@@ -235,7 +259,7 @@ pub fn markdown<P: Observed>() -> String {
         page.push_str(&format!("\n### {heading}\n\n{text}\n"));
     }
     page.push_str("\n## What is promised\n\n| guarantee | says |\n|---|---|\n");
-    for guarantee in P::GUARANTEES {
+    for guarantee in guarantees {
         page.push_str(&format!("| {} | {} |\n", guarantee.id, guarantee.says));
     }
     page
@@ -315,7 +339,11 @@ fn push_rule(page: &mut String, rule: &Rule) {
 /// The JSON Schema (draft 2020-12) of every line, both directions, as text. Readers ignore members that it doesn't
 /// name, so it lets them pass.
 pub fn json_schema<P: Observed>() -> String {
-    let spec = P::SPEC;
+    json_schema_of(P::SPEC)
+}
+
+/// The same, of a table.
+pub fn json_schema_of(spec: &Spec) -> String {
     let mut out = Vec::new();
     out.extend_from_slice(
         b"{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"title\":",
@@ -455,6 +483,14 @@ fn put_kind(kind: FieldKind, out: &mut Vec<u8>) {
         }
         FieldKind::Num => out.extend_from_slice(b"\"type\":\"number\""),
         FieldKind::Any => {}
+        FieldKind::Kinds(tag, kinds) => {
+            out.extend_from_slice(b"\"oneOf\":[");
+            for (index, kind) in kinds.iter().enumerate() {
+                comma(index, out);
+                put_object(kind.about, &kind.all(tag), out);
+            }
+            out.push(b']');
+        }
         FieldKind::OrNull(kind) => {
             out.extend_from_slice(b"\"anyOf\":[{");
             put_kind(*kind, out);

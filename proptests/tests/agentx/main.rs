@@ -13,4 +13,5 @@ mod credentials;
 mod permissions;
 mod prompts;
 mod recordings;
+mod spec;
 mod strict;

@@ -18,11 +18,12 @@ use observer_kit::*;
 use serde_json::{Map, Value, json};
 use turnwire::frame::{Place, Split, SplitKind};
 use turnwire::json::{Members, ScanRules};
+use turnwire::protocol::agentx;
 use turnwire::protocol::observer::{Dir, Observed, Observer, Sides};
 use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::wire::{AgentLine, COMMANDS, EventLine, HostLine};
 use turnwire::protocol::openmax::{ObserverConfig, Openmax, SPEC};
-use turnwire::protocol::spec::{self, Field, FieldKind, LineSpec};
+use turnwire::protocol::spec::{self, Field, FieldKind, LineSpec, Spec};
 
 fn sample(kind: FieldKind) -> Value {
     match kind {
@@ -40,6 +41,7 @@ fn sample(kind: FieldKind) -> Value {
         FieldKind::List(kind) => json!([sample(*kind), sample(*kind)]),
         FieldKind::Num => json!(1.5),
         FieldKind::Any => json!({"any": [1]}),
+        FieldKind::Kinds(tag, kinds) => object(&kinds[0].all(tag)),
         FieldKind::OrNull(kind) | FieldKind::Maybe(kind) => sample(*kind),
     }
 }
@@ -77,6 +79,7 @@ fn fits(kind: FieldKind, value: &Value) -> bool {
         }
         FieldKind::Num => value.is_number(),
         FieldKind::Any => true,
+        FieldKind::Kinds(tag, kinds) => kinds.iter().any(|kind| objects(&kind.all(tag), value)),
         FieldKind::OrNull(kind) => value.is_null() || fits(*kind, value),
         FieldKind::Maybe(kind) => fits(*kind, value),
     }
@@ -181,19 +184,38 @@ fn om_33_the_page_names_every_line_and_field() {
 }
 
 fn schema<P: Observed>() -> (Schemas, SchemaIndex) {
-    let text = spec::json_schema::<P>();
+    schema_of(P::SPEC)
+}
+
+fn schema_of(spec: &Spec) -> (Schemas, SchemaIndex) {
+    schema_at(spec, "lines.json")
+}
+
+/// The schema of a part of the table: of the lines of one direction.
+fn schema_at(spec: &Spec, place: &str) -> (Schemas, SchemaIndex) {
+    let text = spec::json_schema_of(spec);
     let value: Value = serde_json::from_str(&text).unwrap();
     let mut schemas = Schemas::new();
     let mut compiler = Compiler::new();
     compiler.add_resource("lines.json", value).unwrap();
-    let index = compiler.compile("lines.json", &mut schemas).unwrap();
+    let index = compiler.compile(place, &mut schemas).unwrap();
     (schemas, index)
 }
 
 /// The schema takes each line of the table, and each of its fields only with values of its kind.
 fn schema_takes<P: Observed>() {
-    let (schemas, index) = schema::<P>();
-    for line in P::SPEC.lines {
+    schema_takes_lines_of(P::SPEC);
+}
+
+fn schema_takes_lines_of(spec: &Spec) {
+    // Two directions may have a line of the same kind.
+    let host = schema_at(spec, "lines.json#/$defs/host");
+    let agent = schema_at(spec, "lines.json#/$defs/agent");
+    for line in spec.lines {
+        let (schemas, index) = match line.dir {
+            Dir::Host => (&host.0, host.1),
+            Dir::Agent => (&agent.0, agent.1),
+        };
         let fields = line.all();
         let whole = object(&fields);
         let title = line.title();
@@ -234,6 +256,40 @@ fn om_33_the_schema_takes_what_the_table_describes() {
 #[test]
 fn the_schema_of_omp_takes_what_its_table_describes() {
     schema_takes::<Omp>();
+}
+
+#[test]
+fn the_schemas_of_agentx_and_claude_take_what_their_tables_describe() {
+    schema_takes_lines_of(&agentx::SPEC);
+    schema_takes_lines_of(&agentx::CLAUDE_SPEC);
+}
+
+#[test]
+fn the_pages_of_agentx_and_claude_name_every_line_and_operation() {
+    for spec in [&agentx::SPEC, &agentx::CLAUDE_SPEC] {
+        let page = spec::markdown_of(spec, agentx::GUARANTEES);
+        for line in spec.lines {
+            assert!(page.contains(&format!("### `{}`", line.title())));
+            assert!(page.contains(line.about.trim()), "{}", line.title());
+            for field in line.all() {
+                assert!(
+                    page.contains(&format!("| `{}` |", field.name)),
+                    "{}",
+                    field.name
+                );
+            }
+        }
+        for (heading, tag, kinds) in spec.parts {
+            assert!(page.contains(&format!("## {heading}\n")));
+            assert!(tag.is_empty() || page.contains(&format!("Each has a `{tag}`.")));
+            for kind in *kinds {
+                assert!(page.contains(&format!("### `{}`", kind.name)));
+            }
+        }
+        assert!(!page.contains("  ") && page.ends_with('\n'));
+        let types = spec::typescript_of(spec);
+        assert!(types.contains("{\n    subtype: \"can_use_tool\";\n    tool_name: string;\n"));
+    }
 }
 
 #[test]

@@ -5,13 +5,17 @@
 //! bit of the [`Policy`](policy::Policy), and never a path of its own in the code.
 
 pub mod decision;
+mod guarantees;
 pub mod hear;
 pub mod import;
 pub mod policy;
 pub mod prompt;
+mod spec;
 pub mod wire;
 
+pub use guarantees::GUARANTEES;
 pub use policy::{Policy, Preset};
+pub use spec::{CLAUDE_SPEC, SPEC};
 
 /// The longest line of the strict wire, in either direction, its newline not counted: 8 MiB.
 pub const MAX_LINE: usize = 8_388_608;

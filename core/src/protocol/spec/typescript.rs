@@ -4,13 +4,17 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{Field, FieldKind, LineSpec};
+use super::{Field, FieldKind, LineSpec, Spec};
 use crate::protocol::observer::{Dir, Observed};
 
 /// The types of every line, both directions, as the text of a module without dependencies. Readers ignore members that
 /// it doesn't name.
 pub fn typescript<P: Observed>() -> String {
-    let spec = P::SPEC;
+    typescript_of(P::SPEC)
+}
+
+/// The same, of a table.
+pub fn typescript_of(spec: &Spec) -> String {
     let mut out = format!(
         "// {}: the types of every line. Printed by `turnwire spec {} --format typescript`.\n\n\
          /** Any JSON object. */\nexport type JsonObject = {{ [name: string]: unknown }};\n",
@@ -121,6 +125,13 @@ fn push_kind(out: &mut String, kind: FieldKind, indent: &str) {
         }
         FieldKind::Num => out.push_str("number"),
         FieldKind::Any => out.push_str("unknown"),
+        FieldKind::Kinds(tag, kinds) => {
+            for (index, kind) in kinds.iter().enumerate() {
+                out.push_str(if index > 0 { " | {\n" } else { "{\n" });
+                push_fields(out, &kind.all(tag), &format!("{indent}  "));
+                out.push_str(&format!("{indent}}}"));
+            }
+        }
         FieldKind::OrNull(kind) => {
             push_kind(out, *kind, indent);
             out.push_str(" | null");

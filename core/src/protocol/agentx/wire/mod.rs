@@ -28,6 +28,7 @@ use crate::json::{
     self, DecodeError, Duplicates, JsonFault, LoneSurrogates, Members, Object, Raw, ScanRules, Str,
 };
 pub use crate::protocol::WireFault;
+pub(in crate::protocol::agentx) use crate::protocol::member::KindRow;
 pub use crate::protocol::member::{Any, Kept, Maybe, Nullable, Num, Rest, Tag};
 use crate::protocol::member::{Fields, Map, key, last, objects};
 use crate::protocol::wire::Hole;
