@@ -4,6 +4,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use crate::vocab::CallId;
 
@@ -128,9 +129,7 @@ fn hash(text: &str) -> u64 {
 ///
 /// It is deterministic, so it is unique as far as the seed is; nobody's safety rests on its being hard to guess.
 pub(in crate::protocol) fn uuid(seed: &[u8; 32], number: u64) -> String {
-    let (high, low) = drawn(seed, number);
-    let high = (high & !0xf000) | 0x4000;
-    let low = (low & !(0b11 << 62)) | (0b10 << 62);
+    let (high, low) = versioned(seed, number);
     format!(
         "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
         high >> 32,
@@ -141,9 +140,45 @@ pub(in crate::protocol) fn uuid(seed: &[u8; 32], number: u64) -> String {
     )
 }
 
+/// Appends the [`uuid`] of that number. Allocates nothing beyond the buffer: the hot path.
+pub(in crate::protocol) fn put_uuid(out: &mut Vec<u8>, seed: &[u8; 32], number: u64) {
+    let (high, low) = versioned(seed, number);
+    for (at, byte) in high
+        .to_be_bytes()
+        .into_iter()
+        .chain(low.to_be_bytes())
+        .enumerate()
+    {
+        if matches!(at, 4 | 6 | 8 | 10) {
+            out.push(b'-');
+        }
+        for digit in [byte >> 4, byte & 15] {
+            out.push(if digit < 10 {
+                b'0' + digit
+            } else {
+                b'a' + digit - 10
+            });
+        }
+    }
+}
+
+/// An id of 32 hexadecimal digits, made likewise.
+pub(in crate::protocol) fn hex32(seed: &[u8; 32], number: u64) -> String {
+    let (high, low) = drawn(seed, number);
+    format!("{high:016x}{low:016x}")
+}
+
 /// An id of 16 hexadecimal digits, made likewise.
 pub(in crate::protocol) fn hex16(seed: &[u8; 32], number: u64) -> String {
     format!("{:016x}", drawn(seed, number).0)
+}
+
+/// The bits of a UUID of version 4.
+fn versioned(seed: &[u8; 32], number: u64) -> (u64, u64) {
+    let (high, low) = drawn(seed, number);
+    let high = (high & !0xf000) | 0x4000;
+    let low = (low & !(0b11 << 62)) | (0b10 << 62);
+    (high, low)
 }
 
 fn drawn(seed: &[u8; 32], number: u64) -> (u64, u64) {
@@ -169,7 +204,6 @@ fn mix(word: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec::Vec;
 
     #[test]
     fn a_call_keeps_its_providers_id_while_it_is_unique() {
@@ -225,6 +259,9 @@ mod tests {
                 id.bytes()
                     .all(|byte| byte == b'-' || byte.is_ascii_digit() || byte.is_ascii_lowercase())
             );
+            let mut put = Vec::new();
+            put_uuid(&mut put, &[7; 32], number);
+            assert_eq!(put, id.as_bytes());
             assert!(seen.insert(id));
         }
     }

@@ -13,5 +13,8 @@ mod credentials;
 mod permissions;
 mod prompts;
 mod recordings;
+mod server;
+mod server_recordings;
+mod server_scenes;
 mod spec;
 mod strict;

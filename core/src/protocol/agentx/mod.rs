@@ -4,17 +4,25 @@
 //! provider are fixed when the process starts. *claude* is the wire that the SDKs of that name speak. What differs is a
 //! bit of the [`Policy`](policy::Policy), and never a path of its own in the code.
 
+mod client;
 pub mod decision;
 mod guarantees;
 pub mod hear;
 pub mod import;
 pub mod policy;
+mod preset;
 pub mod prompt;
+mod protocol;
+mod server;
 mod spec;
 pub mod wire;
 
+pub use client::{ClientConfig, ClientFace};
 pub use guarantees::GUARANTEES;
 pub use policy::{Policy, Preset};
+pub use preset::preset;
+pub use protocol::{Agentx, AgentxAsk, AgentxExtra, AgentxOutcome, Selected, ServerConfig};
+pub use server::Face;
 pub use spec::{CLAUDE_SPEC, SPEC};
 
 /// The longest line of the strict wire, in either direction, its newline not counted: 8 MiB.

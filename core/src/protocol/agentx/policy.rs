@@ -286,6 +286,15 @@ policy! {
         AfterInit,
     } = BeforeRunning, BeforeRunning, AfterInit;
 
+    /// What a turn's records say beside what the strict contract has.
+    record_form: RecordForm {
+        /// Nothing. Thinking is text, a call says why the reply stopped, results of tools are marked as nobody's words.
+        Strict,
+        /// The provider's own blocks; times, why a turn ended, what becomes of each prompt, denials that nobody was
+        /// asked about; an error of a request has a code.
+        Provider,
+    } = Strict, Strict, Provider;
+
     /// Input that ends before any `user` record came.
     no_prompt: NoPrompt {
         /// A `result` with an input error, then exit code 1.

@@ -1,5 +1,7 @@
 //! What the tests of this wire share: the recordings.
 
+pub mod duo;
+
 use std::fs;
 use std::path::PathBuf;
 

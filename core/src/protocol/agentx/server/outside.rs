@@ -1,0 +1,123 @@
+//! Questions to the embedder, and what becomes of their answers.
+
+use alloc::string::String;
+
+use super::Face;
+use super::blocks::{self, raw};
+use super::control::Ticket;
+use crate::json;
+use crate::protocol::Outbox;
+use crate::protocol::agentx::policy::EnvUpdate;
+use crate::protocol::agentx::wire::{Answer as Payload, SessionState, Tag};
+use crate::protocol::agentx::{Agentx, AgentxAsk, AgentxOutcome};
+
+/// A question that is open.
+#[derive(Debug)]
+pub(super) enum Outside {
+    /// Nobody waits for its answer.
+    Quiet,
+    /// An operation of the host's.
+    Control(Ticket, String),
+    /// A change of the environment.
+    Environment,
+    /// Before `idle`.
+    Flush,
+}
+
+impl Face {
+    /// An answer of the embedder.
+    pub(super) fn outside_settled(
+        &mut self,
+        id: u64,
+        outcome: AgentxOutcome,
+        out: &mut Outbox<Agentx>,
+    ) {
+        let Some(asked) = self.outside.remove(&id) else {
+            return;
+        };
+        match asked {
+            Outside::Quiet => {}
+            Outside::Flush => self.flushed(out),
+            Outside::Environment => {
+                if !matches!(outcome, AgentxOutcome::Success(_)) {
+                    out.diagnostic(NO_ENVIRONMENT.into());
+                }
+            }
+            Outside::Control(ticket, subtype) => match outcome {
+                AgentxOutcome::Success(None) => self.done(&ticket, out),
+                AgentxOutcome::Success(Some(payload)) if self.printer.is_clear(&payload) => {
+                    self.give(&ticket, &Payload::Other(raw(&payload)), out);
+                }
+                AgentxOutcome::Success(Some(_)) => {
+                    self.fail(&ticket, "the answer holds a member twice", None, out);
+                }
+                AgentxOutcome::Failure(text) => self.fail(&ticket, &text, None, out),
+                AgentxOutcome::Default => self.by_default(&ticket, &subtype, out),
+            },
+        }
+    }
+
+    /// What an operation is answered that the embedder knows nothing of.
+    fn by_default(&mut self, ticket: &Ticket, subtype: &str, out: &mut Outbox<Agentx>) {
+        if subtype != "get_settings" {
+            return self.unsupported(ticket, &Tag::from(subtype), out);
+        }
+        let mut settings = b"{\"effective\":{},\"sources\":[],\"applied\":{\"model\":".to_vec();
+        let info = self.mirror.info();
+        json::write_str(&mut settings, info.map_or("", |info| &*info.model.model));
+        settings.extend_from_slice(b",\"effort\":");
+        match info.and_then(|info| info.settings.thinking.as_deref()) {
+            Some(effort) => json::write_str(&mut settings, effort),
+            None => settings.extend_from_slice(b"null"),
+        }
+        settings.extend_from_slice(b"}}");
+        self.give(ticket, &Payload::Other(blocks::ours(&settings)), out);
+    }
+
+    /// The embedder flushes before the host hears that nothing runs; lines wait for that.
+    pub(super) fn flushes(&mut self, out: &mut Outbox<Agentx>) {
+        self.told = Some(SessionState::Idle);
+        self.printer.hold();
+        let ask = out.ask(AgentxAsk::Flush);
+        self.outside.insert(ask, Outside::Flush);
+    }
+
+    /// It has flushed.
+    fn flushed(&mut self, out: &mut Outbox<Agentx>) {
+        let host_only = self.tells_states();
+        self.printer.release(out, |printer, out| {
+            if let Some(host_only) = host_only {
+                printer.state(SessionState::Idle, host_only, out);
+            }
+        });
+    }
+
+    /// The agent is gone: what waits for the embedder isn't waited for any more.
+    pub(super) fn dismiss_all(&mut self, out: &mut Outbox<Agentx>) {
+        for (id, asked) in core::mem::take(&mut self.outside) {
+            out.dismiss(id);
+            match asked {
+                Outside::Quiet | Outside::Environment => {}
+                Outside::Flush => self.flushed(out),
+                Outside::Control(ticket, _) => {
+                    self.fail(&ticket, "The session is closing", None, out);
+                }
+            }
+        }
+    }
+
+    /// `update_environment_variables`
+    pub(super) fn environment(&mut self, variables: &[u8], out: &mut Outbox<Agentx>) {
+        match self.config.policy.env_update {
+            EnvUpdate::Ignored => {}
+            EnvUpdate::Warned => out.diagnostic(NO_ENVIRONMENT.into()),
+            EnvUpdate::Asked => {
+                let ask = out.ask(AgentxAsk::Environment(blocks::keep(variables)));
+                self.outside.insert(ask, Outside::Environment);
+            }
+        }
+    }
+}
+
+const NO_ENVIRONMENT: &str =
+    "WARN the environment of this process can't be changed; the update has no effect";

@@ -1,0 +1,522 @@
+//! Replies as they stream: one `assistant` record a block, and the provider's events around them.
+//!
+//! What ends a reply waits here for its usage, and, when it was cut, for what says so.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::blocks::{self, assistant_message, no_usage};
+use super::printer::Printer;
+use super::sums;
+use crate::json::{self, Str};
+use crate::protocol::Outbox;
+use crate::protocol::agentx::Agentx;
+use crate::protocol::agentx::policy::{PartialForm, Policy, RecordForm};
+use crate::protocol::agentx::wire::{
+    Assistant, Maybe, MessageDelta, MessageEnd, MessageStart, StreamEvent,
+};
+use crate::protocol::ids::Calls;
+use crate::protocol::wire::Hole;
+use crate::vocab::*;
+
+/// Replies of nested runs that may be open at once.
+const MOST_NESTED: usize = 256;
+/// Messages whose first record is remembered.
+const MOST_SAID: usize = 4_096;
+
+/// What records of a reply need.
+pub(super) struct Pen<'p> {
+    pub(super) printer: &'p mut Printer,
+    pub(super) out: &'p mut Outbox<Agentx>,
+    pub(super) calls: &'p mut Calls,
+    /// The prompts that the turn answers, by the host's ids, where records name them.
+    pub(super) prompts: &'p [Text],
+    /// The call whose nested run says it.
+    pub(super) parent: Option<String>,
+    /// The model in use, for replies that name none.
+    pub(super) model: Text,
+    pub(super) now: Now,
+}
+
+/// How replies are told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Style {
+    /// Whether pieces are told.
+    partial: Option<PartialForm>,
+    form: RecordForm,
+}
+
+impl Style {
+    pub(super) fn new(policy: &Policy, partial: bool) -> Self {
+        Style {
+            partial: partial.then_some(policy.partial_form),
+            form: policy.record_form,
+        }
+    }
+
+    /// Whether the provider's events are told.
+    pub(super) fn has_events(self) -> bool {
+        self.partial == Some(PartialForm::Provider)
+    }
+}
+
+#[derive(Debug)]
+struct Open {
+    message: MessageId,
+    id: String,
+    model: Text,
+    usage: Option<Usage>,
+    /// Blocks whose start was told and whose stop wasn't.
+    blocks: BTreeSet<u32>,
+    /// Blocks that are out as records.
+    written: BTreeSet<u32>,
+}
+
+/// What ends a reply, and isn't out yet.
+#[derive(Debug)]
+struct Closers {
+    stops: BTreeSet<u32>,
+    stop: Stop,
+    kept: bool,
+    usage: Option<Usage>,
+}
+
+/// The replies that are open.
+#[derive(Debug)]
+pub(super) struct Replies {
+    style: Style,
+    /// Of the outermost agent.
+    open: Option<Open>,
+    closers: Option<Closers>,
+    /// Of nested runs, whose pieces aren't told.
+    nested: BTreeMap<RunId, Open>,
+    /// The first record of each message.
+    said: BTreeMap<MessageId, String>,
+}
+
+impl Replies {
+    pub(super) fn new(style: Style) -> Self {
+        Replies {
+            style,
+            open: None,
+            closers: None,
+            nested: BTreeMap::new(),
+            said: BTreeMap::new(),
+        }
+    }
+
+    /// The id of the first record of a message.
+    pub(super) fn said(&self, message: MessageId) -> Option<&str> {
+        self.said.get(&message).map(String::as_str)
+    }
+
+    /// A record of a message went out.
+    pub(super) fn remember(&mut self, message: MessageId, uuid: String) {
+        self.said.entry(message).or_insert(uuid);
+        if self.said.len() > MOST_SAID {
+            self.said.pop_first();
+        }
+    }
+
+    /// A block of no reply: a call of the agent's own.
+    pub(super) fn single(&mut self, content: &Block, pen: &mut Pen<'_>) {
+        let open = Open {
+            message: MessageId(0),
+            id: pen.printer.message_id(),
+            model: "<synthetic>".into(),
+            usage: None,
+            blocks: BTreeSet::new(),
+            written: BTreeSet::new(),
+        };
+        write_block(&open, content, false, self.style.form, pen);
+    }
+
+    pub(super) fn started(
+        &mut self,
+        run: RunId,
+        message: MessageId,
+        provider_id: Option<&str>,
+        model: Option<&Text>,
+        usage: Option<Usage>,
+        pen: &mut Pen<'_>,
+    ) {
+        let id = match provider_id {
+            Some(id) if !id.is_empty() => id.into(),
+            Some(_) | None => pen.printer.message_id(),
+        };
+        let open = Open {
+            message,
+            id,
+            model: model.unwrap_or(&pen.model).clone(),
+            usage,
+            blocks: BTreeSet::new(),
+            written: BTreeSet::new(),
+        };
+        if run != RunId::MAIN {
+            if self.nested.len() < MOST_NESTED {
+                self.nested.insert(run, open);
+            }
+            return;
+        }
+        self.close(pen);
+        if self.style.has_events() {
+            let form = self.style.form;
+            let event = StreamEvent::from(MessageStart {
+                message: assistant_message(
+                    &open.id,
+                    &open.model,
+                    None,
+                    first_usage(&open, form),
+                    form,
+                ),
+                ..MessageStart::default()
+            });
+            pen.printer.stream(pen.out, |out| event.put(out));
+        }
+        self.open = Some(open);
+    }
+
+    pub(super) fn block_started(
+        &mut self,
+        message: MessageId,
+        block: u32,
+        head: &BlockHead,
+        pen: &mut Pen<'_>,
+    ) {
+        let Some(open) = self.open.as_mut().filter(|open| open.message == message) else {
+            return;
+        };
+        if !self.style.has_events() || !open.blocks.insert(block) {
+            return;
+        }
+        let calls = &mut *pen.calls;
+        pen.printer.stream(pen.out, |out| {
+            out.extend_from_slice(b"{\"type\":\"content_block_start\",\"index\":");
+            json::write_u64(out, u64::from(block));
+            out.extend_from_slice(b",\"content_block\":");
+            let fixed: &[u8] = match head {
+                BlockHead::Text => b"{\"type\":\"text\",\"text\":\"\"}",
+                BlockHead::Thinking => {
+                    b"{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}"
+                }
+                BlockHead::Redacted => b"{\"type\":\"redacted_thinking\",\"data\":\"\"}",
+                BlockHead::Opaque => b"{\"type\":\"text\",\"text\":\"\"}",
+                BlockHead::ToolUse {
+                    call,
+                    provider_id,
+                    name,
+                    ..
+                } => {
+                    out.extend_from_slice(b"{\"type\":\"tool_use\",\"id\":");
+                    json::write_str(out, blocks::name_call(*call, provider_id.as_deref(), calls));
+                    out.extend_from_slice(b",\"name\":");
+                    json::write_str(out, name);
+                    b",\"input\":{}}"
+                }
+            };
+            out.extend_from_slice(fixed);
+            out.push(b'}');
+        });
+    }
+
+    /// More text: the hot path.
+    pub(super) fn delta(
+        &mut self,
+        delta: &DeltaRef<'_>,
+        printer: &mut Printer,
+        out: &mut Outbox<Agentx>,
+    ) {
+        let Some(form) = self.style.partial else {
+            return;
+        };
+        let open = self.open.as_ref();
+        if open.is_none_or(|open| open.message != delta.message) {
+            return;
+        }
+        let head: &[u8] = match (form, delta.kind) {
+            (PartialForm::TextPiece, Kind::Text | Kind::Thinking) => {
+                b"{\"type\":\"response.output_text.delta\",\"delta\":"
+            }
+            (PartialForm::TextPiece, Kind::Signature | Kind::Input | Kind::Opaque)
+            | (PartialForm::Provider, Kind::Opaque) => return,
+            (PartialForm::Provider, Kind::Text) => b"{\"type\":\"text_delta\",\"text\":",
+            (PartialForm::Provider, Kind::Thinking) => {
+                b"{\"type\":\"thinking_delta\",\"thinking\":"
+            }
+            (PartialForm::Provider, Kind::Signature) => {
+                b"{\"type\":\"signature_delta\",\"signature\":"
+            }
+            (PartialForm::Provider, Kind::Input) => {
+                b"{\"type\":\"input_json_delta\",\"partial_json\":"
+            }
+        };
+        printer.stream(out, |out| {
+            if form == PartialForm::Provider {
+                out.extend_from_slice(b"{\"type\":\"content_block_delta\",\"index\":");
+                json::write_u64(out, u64::from(delta.block));
+                out.extend_from_slice(b",\"delta\":");
+            }
+            out.extend_from_slice(head);
+            json::write_str(out, delta.text);
+            out.push(b'}');
+            if form == PartialForm::Provider {
+                out.push(b'}');
+            }
+        });
+    }
+
+    /// A block is whole: its record, then its stop.
+    pub(super) fn block_ended(
+        &mut self,
+        run: RunId,
+        message: MessageId,
+        block: u32,
+        content: &Block,
+        pen: &mut Pen<'_>,
+    ) {
+        let style = self.style;
+        let Some(open) = self.open_of(run, message) else {
+            return;
+        };
+        if !open.written.insert(block) {
+            return;
+        }
+        let uuid = write_block(open, content, false, style.form, pen);
+        if open.blocks.remove(&block) {
+            stop_block(block, pen.printer, pen.out);
+        }
+        if let Some(uuid) = uuid {
+            self.remember(message, uuid);
+        }
+    }
+
+    fn open_of(&mut self, run: RunId, message: MessageId) -> Option<&mut Open> {
+        let open = if run == RunId::MAIN {
+            self.open.as_mut()
+        } else {
+            self.nested.get_mut(&run)
+        };
+        open.filter(|open| open.message == message)
+    }
+
+    /// The reply is over: blocks that aren't out yet are told, what ends it waits.
+    pub(super) fn ended(
+        &mut self,
+        run: RunId,
+        message: &Arc<Message>,
+        stop: &Stop,
+        kept: bool,
+        pen: &mut Pen<'_>,
+    ) {
+        if self.open_of(run, message.id).is_none() {
+            // It was never begun, as agents do that don't stream.
+            self.started(run, message.id, None, None, None, pen);
+        }
+        let form = self.style.form;
+        let Some(open) = self.open_of(run, message.id) else {
+            return;
+        };
+        if kept {
+            for (index, block) in message.content.iter().enumerate() {
+                let Ok(index) = u32::try_from(index) else {
+                    break;
+                };
+                if open.written.insert(index) {
+                    write_block(open, block, *stop == Stop::Cancelled, form, pen);
+                }
+            }
+        }
+        let stops = core::mem::take(&mut open.blocks);
+        if run != RunId::MAIN {
+            self.nested.remove(&run);
+            return;
+        }
+        self.open = None;
+        if self.style.has_events() {
+            self.closers = Some(Closers {
+                stops,
+                stop: stop.clone(),
+                kept,
+                usage: None,
+            });
+        }
+    }
+
+    /// The request is over: a reply that is whole is closed.
+    pub(super) fn request_ended(
+        &mut self,
+        outcome: &RequestOutcome,
+        usage: Option<Usage>,
+        pen: &mut Pen<'_>,
+    ) {
+        let Some(closers) = &mut self.closers else {
+            return;
+        };
+        closers.usage = usage;
+        let cut = closers.kept && !matches!(outcome, RequestOutcome::Complete { .. });
+        if !cut {
+            self.close_with(outcome, pen);
+        }
+    }
+
+    fn close_with(&mut self, outcome: &RequestOutcome, pen: &mut Pen<'_>) {
+        let finish = match outcome {
+            RequestOutcome::Complete { finish } => Some(finish.clone()),
+            RequestOutcome::Truncated | RequestOutcome::Cancelled | RequestOutcome::Failed(_) => {
+                None
+            }
+        };
+        self.write_closers(finish.as_ref(), pen);
+    }
+
+    /// What says that the reply was cut is out, or never comes: the reply is closed.
+    pub(super) fn close(&mut self, pen: &mut Pen<'_>) {
+        self.write_closers(None, pen);
+    }
+
+    fn write_closers(&mut self, finish: Option<&Text>, pen: &mut Pen<'_>) {
+        let Some(closers) = self.closers.take() else {
+            return;
+        };
+        for block in closers.stops {
+            stop_block(block, pen.printer, pen.out);
+        }
+        if closers.kept {
+            let sequence = match &closers.stop {
+                Stop::StopSequence(text) => Maybe::Value(Str::from(&**text)),
+                Stop::End
+                | Stop::ToolUse
+                | Stop::MaxTokens
+                | Stop::Refusal
+                | Stop::Truncated
+                | Stop::Cancelled
+                | Stop::Detached
+                | Stop::Failed
+                | Stop::NotSaid
+                | Stop::Other(_) => Maybe::Null,
+            };
+            let event = StreamEvent::from(MessageDelta {
+                delta: MessageEnd {
+                    stop_reason: finish
+                        .map_or(Maybe::Null, |word| Maybe::Value(Str::from(&**word))),
+                    stop_sequence: sequence,
+                    ..MessageEnd::default()
+                },
+                usage: Some(alloc::boxed::Box::new(sums::usage(
+                    closers.usage.unwrap_or_default(),
+                    RecordForm::Provider,
+                ))),
+                ..MessageDelta::default()
+            });
+            pen.printer.stream(pen.out, |out| event.put(out));
+        }
+        pen.printer.stream(pen.out, |out| {
+            out.extend_from_slice(b"{\"type\":\"message_stop\"}");
+        });
+    }
+}
+
+fn first_usage<'a>(open: &Open, form: RecordForm) -> crate::protocol::agentx::wire::Usage<'a> {
+    match (open.usage, form) {
+        (Some(usage), RecordForm::Provider) => sums::usage(usage, form),
+        (Some(_) | None, _) => no_usage(form),
+    }
+}
+
+fn stop_block(block: u32, printer: &mut Printer, out: &mut Outbox<Agentx>) {
+    printer.stream(out, |out| {
+        out.extend_from_slice(b"{\"type\":\"content_block_stop\",\"index\":");
+        json::write_u64(out, u64::from(block));
+        out.push(b'}');
+    });
+}
+
+/// The record of one block.
+fn write_block(
+    open: &Open,
+    content: &Block,
+    aborted: bool,
+    form: RecordForm,
+    pen: &mut Pen<'_>,
+) -> Option<String> {
+    let stamp = pen.printer.stamp();
+    let time = timestamp(pen.now);
+    let block = blocks::reply(content, form, pen.calls, pen.printer)?;
+    let rich = form == RecordForm::Provider;
+    let line = Assistant {
+        message: assistant_message(
+            &open.id,
+            &open.model,
+            Some(block),
+            first_usage(open, form),
+            form,
+        ),
+        parent_tool_use_id: parent(pen.parent.as_deref()),
+        session_id: (&*stamp.session).into(),
+        uuid: stamp.uuid.as_str().into(),
+        timestamp: rich.then(|| time.as_str().into()),
+        aborted: (aborted && rich).then_some(true),
+        user_message_uuid: first(pen.prompts),
+        user_message_uuids: all(pen.prompts),
+        ..Assistant::default()
+    };
+    let line = crate::protocol::agentx::wire::AgentLine::from(line);
+    pen.printer.line(pen.out, |out| line.encode(out));
+    drop(line);
+    Some(stamp.uuid)
+}
+
+/// `parent_tool_use_id`
+pub(super) fn parent(call: Option<&str>) -> Maybe<Str<'_>> {
+    call.map_or(Maybe::Null, |call| Maybe::Value(call.into()))
+}
+
+/// `user_message_uuid`
+pub(super) fn first(prompts: &[Text]) -> Option<Str<'_>> {
+    prompts.first().map(|uuid| Str::from(&**uuid))
+}
+
+/// `user_message_uuids`
+pub(super) fn all(prompts: &[Text]) -> Option<Vec<Str<'_>>> {
+    (!prompts.is_empty()).then(|| prompts.iter().map(|uuid| Str::from(&**uuid)).collect())
+}
+
+/// A time as RFC 3339 writes it, with milliseconds.
+pub(super) fn timestamp(now: Now) -> String {
+    let ms = now.unix_ms % 1_000;
+    let seconds = now.unix_ms / 1_000;
+    let (hour, minute, second) = (seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);
+    // Days since 0000-03-01, so that the leap day is the last of its year.
+    let days = seconds / 86_400 + 719_468;
+    let era = days / 146_097;
+    let of_era = days % 146_097;
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year + era * 400 + u64::from(month <= 2);
+    alloc::format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_rfc_3339_has_them() {
+        let at = |unix_ms| {
+            timestamp(Now {
+                mono_us: 0,
+                unix_ms,
+            })
+        };
+        assert_eq!(at(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(at(951_782_400_007), "2000-02-29T00:00:00.007Z");
+        assert_eq!(at(1_796_008_166_180), "2026-11-30T03:09:26.180Z");
+        assert_eq!(at(4_107_542_399_999), "2100-02-28T23:59:59.999Z");
+        assert_eq!(at(4_107_542_400_000), "2100-03-01T00:00:00.000Z");
+    }
+}

@@ -1,0 +1,280 @@
+//! `user` records: prompts, and what was said before.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::prompts::{Booking, Seen};
+use super::{Face, Pending, control};
+use crate::json::Raw;
+use crate::protocol::Outbox;
+use crate::protocol::agentx::Agentx;
+use crate::protocol::agentx::policy::{BadUser, RecordForm};
+use crate::protocol::agentx::prompt::{InputFault, Part, Prompt as Read};
+use crate::protocol::agentx::wire::{self, Any, History, Kept, Priority, Said, User};
+use crate::protocol::wire::Hole;
+use crate::vocab::*;
+
+impl Face {
+    /// A message of the host. `bytes`: of its line.
+    pub(super) fn user(&mut self, user: &User<'_>, bytes: usize, out: &mut Outbox<Agentx>) {
+        self.any_user = true;
+        let policy = self.config.policy;
+        let read = match Read::read(user, &policy) {
+            Ok(read) => read,
+            Err(fault) => return self.bad_user(user, fault, out),
+        };
+        if read.attachments().next().is_some() {
+            return self.bad_user(user, InputFault::Attachments, out);
+        }
+        let replay = self.config.replay.then(|| self.replay_of(user, &read));
+        if let Some(uuid) = read.uuid.as_deref() {
+            match self.prompts.seen(uuid) {
+                Seen::New => {}
+                Seen::Queued if policy.bad_user_record == BadUser::InputError => {
+                    return self.input_error(Some(uuid), DUPLICATE, out);
+                }
+                // It isn't run again (WIRE, ordering and duplicates).
+                Seen::Queued | Seen::Accepted => {
+                    if let Some(replay) = replay {
+                        self.replay(&replay, out);
+                    }
+                    return;
+                }
+            }
+        }
+        if read.is_replay {
+            return self.recall(&read, out);
+        }
+        let fields: usize = read.parts.iter().map(part_bytes).sum();
+        let bytes = bytes.max(fields);
+        if !self.prompts.has_room(bytes) {
+            return self.input_error(read.uuid.as_deref(), control::QUEUE_FULL, out);
+        }
+        let uuid: Option<Text> = match &read.uuid {
+            Some(uuid) => Some((&**uuid).into()),
+            None if policy.record_form == RecordForm::Strict => {
+                Some(self.printer.uuid().as_str().into())
+            }
+            None => None,
+        };
+        let replay = replay.map(|replay| with_uuid(replay, uuid.as_deref(), &mut self.printer));
+        let details = details(user);
+        let prompt = Prompt {
+            id: out.next_prompt(),
+            tag: uuid.clone(),
+            content: read.parts.iter().map(block).collect(),
+            deliver: match read.priority {
+                _ if read.is_context => Deliver::Context,
+                Priority::Now => Deliver::Preempt,
+                Priority::Next | Priority::Other(_) => Deliver::Queue(Rank::Next),
+                Priority::Later => Deliver::Queue(Rank::Later),
+            },
+            literal: false,
+            details,
+        };
+        self.prompts.book(
+            prompt.id,
+            Booking {
+                uuid,
+                replay,
+                bytes,
+                context: read.is_context,
+                preempts: !read.is_context && read.priority == Priority::Now,
+            },
+        );
+        if !self.config.sdk_servers.is_empty() {
+            self.start_mcp(&[], Any::ABSENT, out);
+        }
+        if self.mcp.is_starting() || !self.held_prompts.is_empty() {
+            self.held_prompts.push_back(prompt);
+        } else {
+            self.send_prompt(prompt, out);
+        }
+    }
+
+    fn send_prompt(&mut self, prompt: Prompt, out: &mut Outbox<Agentx>) {
+        let id = prompt.id;
+        self.call(Command::Prompt(prompt), Pending::Prompt(id), out);
+    }
+
+    /// The host's servers are there, or aren't: prompts that waited for them go to the agent.
+    pub(super) fn release_prompts(&mut self, out: &mut Outbox<Agentx>) {
+        while !self.mcp.is_starting()
+            && let Some(prompt) = self.held_prompts.pop_front()
+        {
+            self.send_prompt(prompt, out);
+        }
+    }
+
+    /// A message that makes no sense.
+    fn bad_user(&mut self, user: &User<'_>, fault: InputFault, out: &mut Outbox<Agentx>) {
+        match self.config.policy.bad_user_record {
+            BadUser::InputError => {
+                let text = alloc::format!("{fault}");
+                self.input_error(user.uuid.as_deref(), &text, out);
+            }
+            BadUser::Exit => {
+                out.diagnostic(alloc::format!("{fault}").as_str().into());
+                self.leave(1, out);
+            }
+        }
+    }
+
+    /// What the replay of a prompt says, as JSON: in the strict wire its canonical form, else as it came.
+    fn replay_of(&self, user: &User<'_>, read: &Read<'_>) -> String {
+        let replay = if self.config.policy.record_form == RecordForm::Strict {
+            User {
+                message: Some(Kept::Known(Said::from(read.replayed()))),
+                uuid: user.uuid.clone(),
+                ..User::default()
+            }
+        } else {
+            User {
+                session_id: None,
+                is_replay: None,
+                priority: None,
+                ..user.clone()
+            }
+        };
+        let mut json = Vec::new();
+        replay.put(&mut json);
+        String::from_utf8(json).unwrap_or_default()
+    }
+
+    /// A message that was said before: context, and no tool runs.
+    fn recall(&mut self, read: &Read<'_>, out: &mut Outbox<Agentx>) {
+        let content: Vec<Arc<Block>> = read.parts.iter().map(block).map(Arc::new).collect();
+        self.recall_message(Role::User, content, out);
+    }
+
+    fn recall_message(&mut self, role: Role, content: Vec<Arc<Block>>, out: &mut Outbox<Agentx>) {
+        if content.is_empty() {
+            return;
+        }
+        let message = Message {
+            id: MessageId(0),
+            role,
+            content,
+            origin: Origin::History,
+            prompt: None,
+            about: None,
+            at_ms: self.now.unix_ms,
+            details: None,
+        };
+        self.call(
+            Command::Recall(Vec::from([Arc::new(message)])),
+            Pending::Quiet,
+            out,
+        );
+    }
+
+    /// A reply, or a `system` record, that was said before. Of a reply its text counts; calls that it made are history,
+    /// and none of them runs.
+    pub(super) fn history(&mut self, history: &History<'_>, role: Role, out: &mut Outbox<Agentx>) {
+        let Some(message) = history.message.get() else {
+            return;
+        };
+        let content = match message.string() {
+            Some(text) => Vec::from([Arc::new(Block::Text((&*text).into()))]),
+            None => {
+                let content = message.get_last("content").unwrap_or(Raw::NULL);
+                texts(content)
+                    .into_iter()
+                    .map(|text| Arc::new(Block::Text(text)))
+                    .collect()
+            }
+        };
+        self.recall_message(role, content, out);
+    }
+}
+
+fn texts(content: Raw<'_>) -> Vec<Text> {
+    if let Some(text) = content.string() {
+        return Vec::from([(&*text).into()]);
+    }
+    let blocks: Vec<Raw<'_>> = content.decode().unwrap_or_default();
+    blocks
+        .into_iter()
+        .filter_map(|block| Some((&*block.get_last("text")?.string()?).into()))
+        .collect()
+}
+
+/// A replay always has an id.
+fn with_uuid(replay: String, uuid: Option<&str>, printer: &mut super::printer::Printer) -> String {
+    let mut user: User<'_> = Raw::trusted(&replay).decode().unwrap_or_default();
+    if user.uuid.as_ref().is_some_and(|uuid| !uuid.is_empty()) {
+        return replay;
+    }
+    let fresh = match uuid {
+        Some(uuid) => String::from(uuid),
+        None => printer.uuid(),
+    };
+    user.uuid = Some(fresh.as_str().into());
+    let mut json = Vec::new();
+    user.put(&mut json);
+    String::from_utf8(json).unwrap_or_default()
+}
+
+/// Members of a message that nobody wrote, for hosts that read the history.
+fn details(user: &User<'_>) -> Option<RawJson> {
+    let result = user.tool_use_result.get()?;
+    let mut json = b"{\"tool_use_result\":".to_vec();
+    crate::json::write_raw(&mut json, result);
+    json.push(b'}');
+    Some(super::blocks::keep(&json))
+}
+
+fn part_bytes(part: &Part<'_>) -> usize {
+    match part {
+        Part::Text(text) => text.len(),
+        Part::Attachment(manifest) => manifest.name.len() + 512,
+        Part::Block(block) => {
+            let mut json = Vec::new();
+            block.put(&mut json);
+            json.len()
+        }
+    }
+}
+
+/// A part in neutral words.
+fn block(part: &Part<'_>) -> Block {
+    match part {
+        Part::Text(text) => Block::Text((&**text).into()),
+        // Never comes here: what isn't committed is refused before.
+        Part::Attachment(manifest) => Block::Text((&*manifest.name).into()),
+        Part::Block(wire::Block::Image(image)) => media(MediaKind::Image, image.source, part),
+        Part::Block(wire::Block::Document(document)) => {
+            media(MediaKind::Document, document.source, part)
+        }
+        Part::Block(_) => opaque(part),
+    }
+}
+
+fn opaque(part: &Part<'_>) -> Block {
+    let mut json = Vec::new();
+    if let Part::Block(block) = part {
+        block.put(&mut json);
+    }
+    Block::Opaque(super::blocks::keep(&json))
+}
+
+fn media(kind: MediaKind, source: Any<'_>, part: &Part<'_>) -> Block {
+    let string = |name| {
+        source
+            .get()
+            .and_then(|source| source.get_last(name))
+            .and_then(Raw::string)
+    };
+    let source = match (string("type").as_deref(), string("data"), string("url")) {
+        (Some("base64"), Some(data), _) => Source::Inline {
+            mime: string("media_type").as_deref().unwrap_or_default().into(),
+            base64: (&*data).into(),
+        },
+        (Some("url"), _, Some(url)) => Source::Url((&*url).into()),
+        _ => return opaque(part),
+    };
+    Block::Media { kind, source }
+}
+
+const DUPLICATE: &str = "a prompt with this uuid is queued already";
