@@ -93,16 +93,47 @@ pub mod world;
 
 /// The configuration of a property test with so many cases: always the same ones, without files of failures.
 ///
-/// The environment variable `TURNWIRE_CASES` makes it so many times as many, `TURNWIRE_SEED` other ones.
+/// The environment variable `TURNWIRE_CASES` makes it so many times as many, or with `1/16` so many times fewer, at
+/// least one; `TURNWIRE_SEED` makes it other ones.
 pub fn config(cases: u32) -> Config {
     fn number<T: std::str::FromStr>(name: &str) -> Option<T> {
         std::env::var(name).ok()?.parse().ok()
     }
+    let times = std::env::var("TURNWIRE_CASES").unwrap_or_default();
     Config {
-        cases: cases.saturating_mul(number("TURNWIRE_CASES").unwrap_or(1)),
+        cases: times_as_many(cases, &times),
         rng_seed: RngSeed::Fixed(number("TURNWIRE_SEED").unwrap_or(0)),
         failure_persistence: None,
         max_shrink_iters: 4_000,
         ..Config::default()
+    }
+}
+
+/// So many times as many, for a number or `1/number`; as many for anything else.
+fn times_as_many(cases: u32, times: &str) -> u32 {
+    let fewer = times.strip_prefix("1/").and_then(|by| by.parse().ok());
+    match fewer {
+        Some(by) => cases.checked_div(by).unwrap_or(cases).max(1),
+        None => cases.saturating_mul(times.parse().unwrap_or(1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::times_as_many;
+
+    #[test]
+    fn a_property_test_plays_more_cases_or_fewer_but_never_none() {
+        let many = [
+            ("", 64),
+            ("3", 192),
+            ("1/16", 4),
+            ("1/100", 1),
+            ("1/0", 64),
+            ("x", 64),
+        ];
+        for (times, cases) in many {
+            assert_eq!(times_as_many(64, times), cases, "{times}");
+        }
     }
 }

@@ -448,6 +448,56 @@ mod tests {
     }
 
     #[test]
+    fn a_last_line_has_its_limit_whatever_ends_it() {
+        for (last, fits) in [
+            ("abcd", true),
+            ("abcd\r", true),
+            ("abcde", false),
+            ("abcde\r", false),
+        ] {
+            let mut splitter = LineSplitter::new(RULES);
+            assert!(splitter.next(&mut last.as_bytes()).is_none());
+            let bytes = last.trim_end().as_bytes();
+            let what = if fits {
+                SplitKind::Line(bytes)
+            } else {
+                let (bytes, limit) = (bytes.len() as u64, 4);
+                SplitKind::TooLong { bytes, limit }
+            };
+            assert_eq!(splitter.finish().unwrap().what, what, "{last:?}");
+        }
+        // Nothing came, or a line that is over: there is no last line.
+        let mut splitter = LineSplitter::new(RULES);
+        assert!(splitter.finish().is_none());
+        let mut splitter = LineSplitter::new(RULES);
+        assert!(splitter.next(&mut &b"a\n"[..]).is_some());
+        assert!(splitter.finish().is_none());
+    }
+
+    #[test]
+    fn the_length_of_a_long_line_is_without_its_cr_wherever_it_was_cut() {
+        for (line, length) in [("abcdefgh\r\n", 8), ("abcdefgh\n", 8), ("abcdefg\r\r\n", 8)] {
+            for first in 0..line.len() {
+                for second in first..line.len() {
+                    let mut splitter = LineSplitter::new(RULES);
+                    let mut lengths = vec![];
+                    let (start, rest) = line.split_at(second);
+                    let (start, middle) = start.split_at(first);
+                    for mut chunk in [start, middle, rest].map(str::as_bytes) {
+                        while let Some(split) = splitter.next(&mut chunk) {
+                            let SplitKind::TooLong { bytes, .. } = split.what else {
+                                panic!("{split:?}")
+                            };
+                            lengths.push(bytes);
+                        }
+                    }
+                    assert_eq!(lengths, [length], "{line:?} {first} {second}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_large_buffer_is_given_back() {
         let mut splitter = LineSplitter::new(LineRules {
             max_bytes: 1 << 20,

@@ -31,3 +31,33 @@ fn reset(buffer: &mut alloc::vec::Vec<u8>) {
         buffer.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn om_06_a_blank_line_is_white_space_of_json_alone() {
+        for (line, blank) in [
+            ("", true),
+            (" \t\r\n", true),
+            ("a", false),
+            (" a ", false),
+            ("\u{b}", false),
+            ("\u{a0}", false),
+        ] {
+            assert_eq!(is_blank(line.as_bytes()), blank, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn tw_10_a_buffer_is_kept_up_to_64_kib() {
+        for (capacity, kept) in [(KEEP, KEEP), (KEEP + 1, 0)] {
+            let mut buffer = alloc::vec::Vec::with_capacity(capacity);
+            buffer.push(b'x');
+            reset(&mut buffer);
+            assert_eq!((buffer.len(), buffer.capacity()), (0, kept));
+        }
+        assert_eq!(KEEP, 65_536);
+    }
+}

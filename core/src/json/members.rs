@@ -139,12 +139,12 @@ impl Members {
             .find(|name| name.escaped)
             .map_or(0, |name| name.end);
         self.decoded.truncate(decoded);
-        if self.names.capacity() > WARM {
-            self.names.shrink_to(WARM);
-            self.values.shrink_to(WARM);
-            clear(&mut self.open);
-            clear(&mut self.order);
-        }
+        // Nothing to do for what is no larger than that.
+        self.names.shrink_to(WARM);
+        self.values.shrink_to(WARM);
+        self.decoded.shrink_to(WARM);
+        clear(&mut self.open);
+        clear(&mut self.order);
         (known, at)
     }
 

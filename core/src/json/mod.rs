@@ -22,6 +22,8 @@ mod scan;
 mod tests;
 mod text;
 mod variant;
+#[cfg(test)]
+mod views;
 mod write;
 
 pub(crate) use error::shorten;

@@ -348,6 +348,62 @@ mod tests {
     }
 
     #[test]
+    fn a_value_is_of_the_types_of_json_schema() {
+        let values = [
+            "null", "true", "\"a\"", "1", "1.0", "1.5", "1e2", "[]", "{}",
+        ];
+        for (word, fits) in [
+            ("null", "x........"),
+            ("boolean", ".x......."),
+            ("string", "..x......"),
+            ("number", "...xxxx.."),
+            ("integer", "...xx...."),
+            ("array", ".......x."),
+            ("object", "........x"),
+            ("unknown", "xxxxxxxxx"),
+        ] {
+            let schema = json(&format!(r#"{{"properties":{{"a":{{"type":"{word}"}}}}}}"#));
+            for (value, fits) in values.iter().zip(fits.chars()) {
+                let verdict = check(&schema, &json(&format!(r#"{{"a":{value}}}"#)));
+                assert_eq!(verdict.is_ok(), fits == 'x', "{word} {value}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_enumeration_names_its_values_of_any_type() {
+        let schema = json(r#"{"properties":{"a":{"enum":[1,"b",null]}}}"#);
+        for (value, fits) in [
+            ("1", true),
+            ("\"b\"", true),
+            ("\"\\u0062\"", true),
+            ("null", true),
+            ("2", false),
+            ("\"1\"", false),
+            ("\"c\"", false),
+        ] {
+            let verdict = check(&schema, &json(&format!(r#"{{"a":{value}}}"#)));
+            assert_eq!(verdict.is_ok(), fits, "{value}");
+        }
+    }
+
+    #[test]
+    fn an_approval_mode_has_one_word() {
+        for (word, mode) in [
+            ("auto", Some(ApprovalMode::Auto)),
+            ("accept_edits", Some(ApprovalMode::AcceptEdits)),
+            ("ask", Some(ApprovalMode::Ask)),
+            ("read_only", Some(ApprovalMode::ReadOnly)),
+            ("plan", Some(ApprovalMode::Plan)),
+            ("never", Some(ApprovalMode::Never)),
+            ("Auto", None),
+            ("", None),
+        ] {
+            assert_eq!(mode_of(word), mode, "{word}");
+        }
+    }
+
+    #[test]
     fn a_summary_is_a_path_a_command_the_first_text_or_the_name() {
         let say = |input: &str| String::from(summary("tool", &json(input)).as_ref());
         assert_eq!(say(r#"{"content":"c","path":"a.rs"}"#), "a.rs");

@@ -147,7 +147,7 @@ impl Session {
         self.skip_compaction(Some(command));
         match fate {
             QueueFate::Run => self.held = false,
-            QueueFate::Keep => self.held = self.closing.is_open() && self.prompts.pending() > 0,
+            QueueFate::Keep => self.held = self.closing.is_open(),
             QueueFate::Drop => {
                 self.drop_pending(DropWhy::Cancelled, u64::MAX);
                 self.held = false;

@@ -433,8 +433,7 @@ impl Session {
     /// The driver has read tools and skills again.
     pub(super) fn reloaded(&mut self, command: CommandId, outcome: Result<Answer, Text>) {
         self.reloading = None;
-        self.owed
-            .retain(|owed| owed.command != command || !matches!(owed.what, OwedFor::Reload));
+        self.owed.retain(|owed| owed.command != command);
         match outcome {
             Ok(answer) => self.answer(command, answer),
             Err(detail) => {

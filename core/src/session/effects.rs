@@ -190,3 +190,27 @@ impl Effects {
         .sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn l8_an_effect_is_live_until_it_is_stopped_or_settled() {
+        let mut table = Table::default();
+        assert_eq!(table.look(1), Err(Misuse::NeverIssued));
+        table.issue(1);
+        table.issue(2);
+        assert_eq!([1, 2, 3].map(|id| table.is_live(id)), [true, true, false]);
+        table.stop(1);
+        table.stop(1);
+        assert_eq!([1, 2].map(|id| table.is_live(id)), [false, true]);
+        assert_eq!(table.stopped, 1);
+        assert_eq!(table.settle(1), Ok(State::Stopped));
+        assert_eq!(table.settle(2), Ok(State::Live));
+        assert_eq!(table.stopped, 0);
+        assert!(!table.is_live(2));
+        assert_eq!(table.settle(2), Err(Misuse::AlreadySettled));
+        assert_eq!(table.look(0), Err(Misuse::NeverIssued));
+    }
+}

@@ -141,5 +141,8 @@ mod tests {
         estimate.reported(Some(20), 10);
         estimate.forget_reported();
         assert_eq!(estimate.used(), 1615);
+        // What was reported of a request that we took for empty scales nothing.
+        estimate.reported(Some(20), 0);
+        assert_eq!(estimate.used(), 1615);
     }
 }

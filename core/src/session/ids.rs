@@ -114,3 +114,52 @@ impl Random {
         u64::try_from(wide >> 64).unwrap_or(0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s_03_ids_count_from_one_or_on_from_a_history() {
+        let mut ids = Ids::after(7, 9);
+        assert_eq!([ids.message(), ids.call()], [8, 10]);
+        let others = [
+            Ids::turn,
+            Ids::step,
+            Ids::request,
+            Ids::ask,
+            Ids::hook,
+            Ids::write,
+            Ids::checkpoint,
+            Ids::arrival,
+        ];
+        for next in others {
+            assert_eq!([next(&mut ids), next(&mut ids)], [1, 2]);
+        }
+        assert_eq!(ids.last_arrival(), 2);
+        let asked = [0, 1, 2, 3].map(|ask| ids.was_asked(ask));
+        assert_eq!(asked, [false, true, true, false]);
+    }
+
+    #[test]
+    fn l5_a_seed_gives_the_numbers_of_splitmix64() {
+        // The published ones for a state of 0; below the highest bound each is one less.
+        let known = [
+            0xe220_a839_7b1d_cdaf_u64,
+            0x6e78_9e6a_a1b9_65f4,
+            0x06c4_5d18_8009_454f,
+            0xf88b_b8a8_724c_81ec,
+        ];
+        let mut random = Random::new(&[0; 32]);
+        assert_eq!(known.map(|_| random.below(u64::MAX) + 1), known);
+        assert_eq!([random.below(0), random.below(1)], [0, 0]);
+        // Every byte of a seed counts.
+        let first = |at: usize| {
+            let mut seed = [0; 32];
+            seed[at] = 1;
+            Random::new(&seed).below(u64::MAX)
+        };
+        let all: alloc::collections::BTreeSet<u64> = (0..32).map(first).collect();
+        assert_eq!(all.len(), 32);
+    }
+}

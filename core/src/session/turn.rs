@@ -726,7 +726,7 @@ impl Session {
         if fate.queue == QueueFate::Drop {
             self.drop_pending(DropWhy::Cancelled, fate.until);
         }
-        self.held = held && self.prompts.pending() > 0;
+        self.held = held;
         if self.text.capacity() > IDLE_BYTES {
             self.text = String::new();
         }

@@ -24,7 +24,7 @@ static RECORDINGS: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(recordings);
 static LINES: LazyLock<Vec<Recorded>> = LazyLock::new(|| RECORDINGS.iter().map(recorded).collect());
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(turnwire_proptests::config(600))]
 
     #[test]
     fn l9_no_stream_makes_it_panic(

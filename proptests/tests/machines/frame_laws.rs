@@ -26,7 +26,7 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(turnwire_proptests::config(2000))]
 
     #[test]
     fn l1_lines_are_the_same_however_the_bytes_are_cut(

@@ -145,7 +145,7 @@ fn escape_all(text: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(turnwire_proptests::config(600))]
 
     #[test]
     fn both_readers_refuse_the_same_tokens(bytes in nearly_json()) {

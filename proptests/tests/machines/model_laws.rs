@@ -48,6 +48,8 @@ fn some_head() -> impl Strategy<Value = ReplyHead<'static>> {
 }
 
 proptest! {
+    #![proptest_config(turnwire_proptests::config(256))]
+
     #[test]
     fn l1_any_cut_gives_the_same_chunks(
         events in prop::collection::vec(some_event(), 0..10),
@@ -91,6 +93,8 @@ fn some_line() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    #![proptest_config(turnwire_proptests::config(256))]
+
     #[test]
     fn any_script_is_read_or_its_fault_has_a_place(lines in prop::collection::vec(some_line(), 0..8), front in prop_oneof![Just("reply\n"), Just("")]) {
         let text = format!("{front}{}", lines.join("\n"));

@@ -116,7 +116,7 @@ fn calls_in(history: &[Arc<Message>]) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(turnwire_proptests::config(512))]
 
     #[test]
     fn s_31_any_history_is_strict_json_with_one_result_a_call(history in some_history(), cache in any::<bool>(), with_tools in any::<bool>()) {

@@ -10,11 +10,7 @@
 use crate::fake;
 
 use fake::{Bug, Fake};
-use proptest::{
-    prelude::*,
-    strategy::ValueTree,
-    test_runner::{Config, TestRunner},
-};
+use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 use turnwire::vocab::{Now, laws::Scope};
 use turnwire_proptests::{
     script::{Action, Ending, Mix, finish, play, scripts},
@@ -44,7 +40,7 @@ fn endings() -> impl Strategy<Value = Ending> {
 }
 
 proptest! {
-    #![proptest_config(Config { failure_persistence: None, ..Config::default() })]
+    #![proptest_config(turnwire_proptests::config(256))]
 
     #[test]
     fn an_agent_without_a_bug_passes(script in scripts(Mix::ALL, 40), ending in endings(), drain: bool) {

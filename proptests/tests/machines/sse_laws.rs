@@ -24,7 +24,7 @@ fn stream() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(turnwire_proptests::config(1000))]
 
     #[test]
     fn l1_events_are_the_same_however_the_bytes_are_cut(

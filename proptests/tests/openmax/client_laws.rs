@@ -186,7 +186,7 @@ fn play(follow: bool, hello: bool, steps: &[Step]) -> Rig {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(turnwire_proptests::config(500))]
 
     /// The neutral laws, and L8: each command has one reply when the agent is gone, each prompt one end.
     #[test]

@@ -358,7 +358,7 @@ fn play(trio: &mut Trio, step: Step) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(turnwire_proptests::config(300))]
 
     /// The Client knows for certain when a turn is over, keeps every law, and finds nothing wrong with our Server.
     #[test]

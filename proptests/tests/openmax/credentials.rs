@@ -113,6 +113,8 @@ fn lines(hidden: Option<&str>, text: &str, args: &str) -> Vec<String> {
 }
 
 proptest! {
+    #![proptest_config(turnwire_proptests::config(256))]
+
     #[test]
     fn tw_04_no_line_holds_a_credential_in_any_spelling(
         secret in credential(),

@@ -137,7 +137,7 @@ fn play(duo: &mut Duo, step: Step) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(turnwire_proptests::config(200))]
 
     #[test]
     fn l9_tw_01_every_turn_ends_and_the_process_leaves(

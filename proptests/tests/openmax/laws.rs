@@ -189,7 +189,7 @@ fn play(rig: &mut Rig, steps: Vec<Step>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(turnwire_proptests::config(300))]
 
     #[test]
     fn l8_l9_a_lawless_agent_makes_no_lawless_lines(

@@ -202,6 +202,8 @@ fn host_line() -> impl Strategy<Value = HostLine<'static>> {
 }
 
 proptest! {
+    #![proptest_config(turnwire_proptests::config(256))]
+
     #[test]
     fn l10_an_agent_line_reads_as_it_was_written(line in agent_line()) {
         let mut bytes = Vec::new();

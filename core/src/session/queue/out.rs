@@ -179,3 +179,196 @@ fn weigh(what: &What) -> usize {
         0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::{sync::Arc, vec, vec::Vec};
+
+    use super::*;
+    use crate::vocab::{
+        CallId, CallList, Message, Origin, Progress, RawJson, Role, SideEffect, Stop, ToolCause,
+        ToolInput, ToolOutcome,
+    };
+
+    fn text(bytes: usize) -> Block {
+        Block::Text("x".repeat(bytes).as_str().into())
+    }
+
+    fn message(bytes: usize) -> Arc<Message> {
+        Arc::new(Message {
+            id: MessageId(1),
+            role: Role::User,
+            content: vec![Arc::new(text(bytes))],
+            origin: Origin::Host,
+            prompt: None,
+            about: None,
+            at_ms: 0,
+            details: None,
+        })
+    }
+
+    fn progress(partial: Progress) -> What {
+        What::ToolProgress {
+            call: CallId(1),
+            partial,
+            elapsed_us: 0,
+        }
+    }
+
+    fn started(input: Option<ToolInput>) -> What {
+        What::ToolStarted {
+            call: CallId(1),
+            provider_id: None,
+            name: "read".into(),
+            input,
+            cause: ToolCause::Model {
+                message: MessageId(1),
+                block: 0,
+            },
+            side_effect: SideEffect::Read,
+        }
+    }
+
+    /// Events, and how many bytes each holds beyond its own size.
+    fn events() -> Vec<(What, usize)> {
+        let mut info = crate::session::tests::info();
+        info.history = vec![message(7), message(5)];
+        info.tools = vec!["read".into(), "ls".into()];
+        vec![
+            (What::Settled, 0),
+            (What::Message(message(100)), 100),
+            (
+                What::MessageEnded {
+                    message: message(90),
+                    stop: Stop::End,
+                    kept: true,
+                    calls: CallList::Complete,
+                },
+                90,
+            ),
+            (
+                What::BlockEnded {
+                    message: MessageId(1),
+                    block: 0,
+                    content: Arc::new(text(80)),
+                },
+                80,
+            ),
+            (
+                What::ToolEnded {
+                    call: CallId(1),
+                    outcome: ToolOutcome::Ok,
+                    content: vec![text(30), text(40)],
+                    show: None,
+                },
+                70,
+            ),
+            (progress(Progress::Append(vec![text(20), text(1)])), 21),
+            (progress(Progress::Replace(vec![text(20)])), 20),
+            (progress(Progress::Alive), 0),
+            (
+                What::FileChanged {
+                    call: None,
+                    path: "abc".into(),
+                    diff: "12345".into(),
+                    added: 1,
+                    removed: 0,
+                },
+                8,
+            ),
+            (started(None), 0),
+            (started(Some(ToolInput::Object(RawJson("{}".into())))), 2),
+            (started(Some(ToolInput::Unparsed("{".into()))), 1),
+            (What::Opened(info.clone()), 18),
+            (What::Changed(info), 18),
+        ]
+    }
+
+    #[test]
+    fn tw_10_what_is_queued_is_weighed_and_what_is_taken_is_not() {
+        let mut out = Out::default();
+        let mut all = 0;
+        for (what, bytes) in events() {
+            let before = out.bytes();
+            let name = alloc::format!("{what:?}");
+            out.event(Now::default(), what);
+            assert_eq!(out.bytes() - before, size_of::<Event>() + bytes, "{name}");
+            all += 1;
+        }
+        let before = out.bytes();
+        out.effect(Effect::Store(crate::vocab::WriteId(1)));
+        assert_eq!(out.bytes() - before, size_of::<Effect>());
+        let before = out.bytes();
+        out.delta(Now::default(), MessageId(1), 0, Kind::Text, "token");
+        out.delta(Now::default(), MessageId(1), 0, Kind::Text, "");
+        assert_eq!(out.bytes() - before, size_of::<Item>() + 5);
+        for _ in 0..all + 2 {
+            assert!(out.poll().is_some());
+        }
+        assert!(out.poll().is_none() && out.is_empty());
+        assert_eq!(out.bytes(), 0);
+    }
+
+    fn poll_text(out: &mut Out) -> String {
+        match out.poll() {
+            Some(Output::Delta(delta)) => delta.text.into(),
+            other => panic!("no delta: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn tw_10_text_that_was_taken_makes_room_though_some_always_waits() {
+        let mut out = Out::default();
+        let pieces: Vec<String> = (b'a'..=b'z')
+            .cycle()
+            .take(200)
+            .map(|letter| String::from(char::from(letter)).repeat(4_096))
+            .collect();
+        let say = |out: &mut Out, text: &str| {
+            out.delta(Now::default(), MessageId(1), 0, Kind::Text, text);
+        };
+        let mut said = pieces.iter();
+        for piece in said.by_ref().take(4) {
+            say(&mut out, piece);
+        }
+        for (taken, piece) in pieces.iter().zip(said) {
+            say(&mut out, piece);
+            assert_eq!(poll_text(&mut out), *taken);
+            // What waits, and at most as much again or 64 KiB of what was taken.
+            assert!(
+                out.text.len() <= COMPACT_FROM + 6 * 4_096,
+                "{}",
+                out.text.len()
+            );
+        }
+    }
+
+    #[test]
+    fn tw_10_no_text_is_moved_for_a_little_room() {
+        let mut out = Out::default();
+        let mut say = |bytes: usize| {
+            let text = "x".repeat(bytes);
+            out.delta(Now::default(), MessageId(1), 0, Kind::Text, &text);
+        };
+        say(COMPACT_FROM);
+        say(3 * COMPACT_FROM);
+        assert_eq!(poll_text(&mut out).len(), COMPACT_FROM);
+        // A quarter of the buffer was taken: the rest stays where it is.
+        out.delta(Now::default(), MessageId(1), 0, Kind::Text, "y");
+        assert_eq!(
+            (out.taken, out.text.len()),
+            (COMPACT_FROM, 4 * COMPACT_FROM + 1)
+        );
+        let mut few = Out::default();
+        for text in ["ab", "cd"] {
+            few.delta(Now::default(), MessageId(1), 0, Kind::Text, text);
+        }
+        assert_eq!(poll_text(&mut few), "ab");
+        few.delta(Now::default(), MessageId(1), 0, Kind::Text, "ef");
+        assert_eq!((few.taken, few.text.len()), (2, 6));
+        assert_eq!([poll_text(&mut few), poll_text(&mut few)], ["cd", "ef"]);
+        // All was taken: the buffer begins anew.
+        few.delta(Now::default(), MessageId(1), 0, Kind::Text, "gh");
+        assert_eq!((few.taken, few.text.len()), (0, 2));
+    }
+}

@@ -245,3 +245,81 @@ impl Prompts {
         taken
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+    use crate::vocab::Deliver;
+
+    fn waiting(id: u64) -> Waiting {
+        let prompt = Prompt {
+            id: PromptId(id),
+            tag: None,
+            content: vec![Block::Text("12345678".into())],
+            deliver: Deliver::IfIdle,
+            literal: false,
+        };
+        Waiting::new(prompt, id)
+    }
+
+    /// One prompt in every queue, two of them in the steer queue.
+    fn filled() -> Prompts {
+        let mut prompts = Prompts::default();
+        prompts.push(Lane::Steer, waiting(1));
+        prompts.promote(waiting(2));
+        prompts.push_front(waiting(3));
+        prompts.push(Lane::FollowUp, waiting(4));
+        prompts.push(Lane::Next, waiting(5));
+        prompts.push(Lane::Later, waiting(6));
+        prompts
+    }
+
+    /// What a way of taking prompts takes; what is left is counted to the byte.
+    fn taken<T: IntoIterator<Item = Waiting>>(take: impl Fn(&mut Prompts) -> T) -> Vec<u64> {
+        let mut prompts = filled();
+        let each = waiting(1).bytes;
+        assert_eq!(prompts.bytes(), 6 * each);
+        let taken: Vec<u64> = take(&mut prompts).into_iter().map(|p| p.id.0).collect();
+        assert_eq!(prompts.len(), 6 - taken.len());
+        assert_eq!(prompts.bytes(), prompts.len() * each);
+        taken
+    }
+
+    #[test]
+    fn s_60_the_bytes_of_what_waits_are_known_however_it_is_taken() {
+        assert_eq!(taken(|p| p.pop_promoted()), [2]);
+        assert_eq!(taken(|p| p.pop_pending()), [3]);
+        assert_eq!(taken(|p| p.pop_follow_up()), [4]);
+        assert_eq!(taken(|p| p.pop_oldest()), [3]);
+        assert_eq!(taken(|p| p.take_pending(PromptId(5))), [5]);
+        assert_eq!(taken(|p| p.take_pending(PromptId(1))), [0; 0]);
+        assert_eq!(taken(|p| p.take(PromptId(1))), [1]);
+        assert_eq!(taken(|p| p.take(PromptId(6))), [6]);
+        assert_eq!(taken(|p| p.pop_steer()), [1]);
+        assert_eq!(taken(|p| p.take_pending_until(4)), [3, 4]);
+        assert_eq!(taken(|p| p.take_steers()), [1, 2]);
+    }
+
+    #[test]
+    fn s_60_kept_steers_count_again_and_stand_before_the_follow_ups() {
+        let mut prompts = filled();
+        let bytes = prompts.bytes();
+        let kept: Vec<Waiting> = prompts.take_steers().into();
+        prompts.keep_steers(kept);
+        assert_eq!(prompts.bytes(), bytes);
+        let order: Vec<u64> = prompts.ids().iter().map(|id| id.0).collect();
+        assert_eq!(order, [3, 1, 2, 4, 5, 6]);
+        assert_eq!(prompts.pending_after(3), 3);
+    }
+
+    #[test]
+    fn a_promoted_prompt_is_found_among_the_steers() {
+        let mut prompts = filled();
+        assert!(prompts.promoted());
+        prompts.pop_promoted();
+        assert!(!prompts.promoted());
+        assert!(prompts.steer_waits());
+    }
+}

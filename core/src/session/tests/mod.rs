@@ -5,6 +5,7 @@
 mod act;
 mod beside;
 mod compaction;
+mod edges;
 mod history;
 mod limits;
 mod rows;
@@ -12,3 +13,5 @@ mod told;
 mod trace;
 mod traces;
 mod world;
+
+pub(super) use world::info;

@@ -145,10 +145,44 @@ mod tests {
                 true
             )
         );
+        // What lies before the cut or behind it stays as it is.
+        assert_eq!(
+            cut(&["ab", "cdefgh", "ij"], 4),
+            (
+                vec![
+                    "ab".into(),
+                    "\n[… 6 bytes left out …]\n".into(),
+                    "ij".into()
+                ],
+                true
+            )
+        );
         // A character is never cut through.
         assert_eq!(
             cut(&["äääää"], 5),
             (vec!["ä\n[… 5 bytes left out …]\nä".into()], true)
         );
+        assert_eq!(
+            cut(&["äääää"], 6),
+            (vec!["ä\n[… 4 bytes left out …]\nä".into()], true)
+        );
+    }
+
+    #[test]
+    fn media_are_kept_up_to_their_limit_and_replaced_by_a_note_beyond_it() {
+        let medium = |bytes: usize| Block::Media {
+            kind: crate::vocab::MediaKind::Image,
+            source: Source::Inline {
+                mime: "image/png".into(),
+                base64: "x".repeat(bytes).as_str().into(),
+            },
+        };
+        let note = Block::Text("[a medium was left out: too large]".into());
+        let mut content = vec![medium(60), medium(40)];
+        assert!(!keep_within(&mut content, (100, 100)));
+        assert_eq!(content, [medium(60), medium(40)]);
+        let mut content = vec![medium(60), medium(41), Block::Text("text".into())];
+        assert!(keep_within(&mut content, (100, 100)));
+        assert_eq!(content, [medium(60), note, Block::Text("text".into())]);
     }
 }
