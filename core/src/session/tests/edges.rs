@@ -105,14 +105,11 @@ fn s_05_a_setting_that_is_blank_is_refused() {
     assert_eq!(none, ["RP Done", "Changed Ask"]);
 }
 
-fn rules(op: SetOp, behaviour: &str, tools: &[String]) -> PermissionUpdate {
+fn rules(op: SetOp, behaviour: &str, tools: &[&str]) -> PermissionUpdate {
     PermissionUpdate::Rules {
         op,
         behaviour: behaviour.into(),
-        rules: tools
-            .iter()
-            .map(|tool| (tool.as_str().into(), None))
-            .collect(),
+        rules: tools.iter().map(|tool| ((*tool).into(), None)).collect(),
         keep: Keep::Session,
     }
 }
@@ -149,24 +146,24 @@ fn an_answer_adds_replaces_and_removes_rules() {
             .collect()
     };
     let old = [(Allow, "write"), (Ask, "readask"), (Ask, "writeask")];
-    let [a, b] = ["a", "writeask"].map(String::from);
     let add = updated(vec![
-        rules(SetOp::Add, "deny", &[a.clone()]),
-        rules(SetOp::Add, "ask", &[b.clone()]),
+        rules(SetOp::Add, "deny", &["a"]),
+        rules(SetOp::Add, "ask", &["writeask"]),
     ]);
     assert_eq!(add, named(&[&old[..], &[(Deny, "a")]].concat()));
-    let replace = updated(vec![rules(SetOp::Replace, "ask", &[a.clone()])]);
+    let replace = updated(vec![rules(SetOp::Replace, "ask", &["a"])]);
     assert_eq!(replace, named(&[(Allow, "write"), (Ask, "a")]));
-    let remove = updated(vec![rules(SetOp::Remove, "ask", &[b.clone()])]);
+    let remove = updated(vec![rules(SetOp::Remove, "ask", &["writeask"])]);
     assert_eq!(remove, named(&old[..2]));
     // The same tool with another behaviour is another rule.
-    let other = updated(vec![rules(SetOp::Remove, "deny", &[a, b])]);
+    let other = updated(vec![rules(SetOp::Remove, "deny", &["a", "writeask"])]);
     assert_eq!(other, named(&old));
 }
 
 #[test]
 fn tw_10_rules_fill_their_table_to_the_last() {
     let all: Vec<String> = (0..4096 - 3).map(|n| format!("t{n}")).collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
     assert_eq!(updated(vec![rules(SetOp::Add, "deny", &all)]).len(), 4096);
 }
 
