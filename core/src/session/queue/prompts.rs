@@ -260,6 +260,7 @@ mod tests {
             content: vec![Block::Text("12345678".into())],
             deliver: Deliver::IfIdle,
             literal: false,
+            details: None,
         };
         Waiting::new(prompt, id)
     }
@@ -269,7 +270,7 @@ mod tests {
         let mut prompts = Prompts::default();
         prompts.push(Lane::Steer, waiting(1));
         prompts.promote(waiting(2));
-        prompts.push_front(waiting(3));
+        prompts.push_preempting(waiting(3));
         prompts.push(Lane::FollowUp, waiting(4));
         prompts.push(Lane::Next, waiting(5));
         prompts.push(Lane::Later, waiting(6));
