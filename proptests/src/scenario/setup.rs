@@ -117,6 +117,8 @@ knobs! {
     leave "drain" "now" "end-of-input",
     /// Where ids come from.
     seed "0" "1" "2" "3",
+    /// Whether the host offers a tool at the start, over a wire that has a word for it.
+    offer "none" "tool",
 }
 
 impl Setup {
@@ -132,6 +134,13 @@ impl Setup {
             1 => Ending::Unwilling,
             _ => Ending::Silent,
         }
+    }
+
+    /// What the host offers at the start.
+    pub fn offers(&self) -> Option<Command> {
+        let tools = Tool::specs().into_iter();
+        let hosts = tools.filter(|tool| tool.route == Route::Host).collect();
+        (self.offer == 1).then(|| Command::Offer(Offer::Tools(hosts)))
     }
 
     /// The seed of all ids and jitter.

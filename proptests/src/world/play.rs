@@ -149,6 +149,9 @@ pub fn record_ends<P: Speaks, A: Agent>(
     let mut hear = |ends: &mut Ends<P, A>, step| {
         said.extend(ends.said.drain(..).map(|line| (step, line)));
     };
+    if let Some(offer) = scenario.setup.offers().filter(P::says) {
+        ends.command(offer);
+    }
     hear(&mut ends, None);
     for (at, step) in scenario.steps.iter().enumerate() {
         if !ends.agent.faults.is_empty() || !ends.found.is_empty() {

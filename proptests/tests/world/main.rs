@@ -15,3 +15,17 @@ mod omp;
 mod openmax;
 mod reach;
 mod work;
+
+use turnwire_proptests::script::Mix;
+
+/// What may happen most in a world: anything, or what one part of the contract is about.
+const MIXES: [&Mix; 8] = [
+    &Mix::ALL,
+    &Mix::HOOKS,
+    &Mix::CALLS,
+    &Mix::RETRIES,
+    &Mix::QUEUES,
+    &Mix::CANCELS,
+    &Mix::COMPACTIONS,
+    &Mix::COMMANDS,
+];

@@ -2,13 +2,15 @@
 //! tools and disks do.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use proptest::prelude::*;
+use proptest::{prelude::*, sample::select};
 use turnwire::protocol::omp::Omp;
 use turnwire_proptests::{
     config,
     scenario::{Scenario, bytes},
     world::{Report, run_over},
 };
+
+use super::MIXES;
 
 fn play(scenario: &Scenario) -> Report {
     run_over::<Omp>(scenario).0
@@ -45,11 +47,11 @@ fn kept_stories_stay_clean() {
 }
 
 proptest! {
-    #![proptest_config(config(100))]
+    #![proptest_config(config(150))]
 
     #[test]
-    fn tw_01_to_10_over_a_wire_of_omp(data in bytes(50)) {
-        let mut scenario = Scenario::decode(&data);
+    fn tw_01_to_10_over_a_wire_of_omp(data in bytes(50), mix in select(&MIXES[..])) {
+        let mut scenario = Scenario::decode_with(mix, &data);
         scenario.setup.world = 0;
         let report = play(&scenario);
         prop_assert!(report.is_clean(), "\n{report}");

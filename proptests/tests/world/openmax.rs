@@ -3,16 +3,19 @@
 //! `TURNWIRE_CASES=100` plays a hundred times as many scenarios, `TURNWIRE_SEED=1` other ones.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use proptest::prelude::*;
+use proptest::{prelude::*, sample::select};
 use turnwire_proptests::{
     config,
     scenario::{Scenario, Setup, bytes},
+    script::Mix,
     world::{run, run_text, run_with},
 };
 
-/// The same bytes, with a choice made.
-fn with(data: &[u8], choose: impl FnOnce(&mut Setup)) -> Scenario {
-    let mut scenario = Scenario::decode(data);
+use super::MIXES;
+
+/// The bytes in this mix, with a choice made.
+fn with(mix: &Mix, data: &[u8], choose: impl FnOnce(&mut Setup)) -> Scenario {
+    let mut scenario = Scenario::decode_with(mix, data);
     choose(&mut scenario.setup);
     scenario
 }
@@ -21,14 +24,14 @@ proptest! {
     #![proptest_config(config(250))]
 
     #[test]
-    fn tw_01_to_10_over_a_wire(data in bytes(50)) {
-        let report = run_with(&with(&data, |setup| setup.world = 0));
+    fn tw_01_to_10_over_a_wire(data in bytes(50), mix in select(&MIXES[..])) {
+        let report = run_with(&with(mix, &data, |setup| setup.world = 0));
         prop_assert!(report.is_clean(), "\n{report}");
     }
 
     #[test]
-    fn tw_01_to_10_of_a_session_alone(data in bytes(50)) {
-        let report = run_with(&with(&data, |setup| setup.world = 1));
+    fn tw_01_to_10_of_a_session_alone(data in bytes(50), mix in select(&MIXES[..])) {
+        let report = run_with(&with(mix, &data, |setup| setup.world = 1));
         prop_assert!(report.is_clean(), "\n{report}");
     }
 }
