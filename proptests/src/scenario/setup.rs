@@ -140,7 +140,7 @@ impl Setup {
     pub fn offers(&self) -> Option<Command> {
         let tools = Tool::specs().into_iter();
         let hosts = tools.filter(|tool| tool.route == Route::Host).collect();
-        (self.offer == 1).then(|| Command::Offer(Offer::Tools(hosts)))
+        (self.offer == 1).then_some(Command::Offer(Offer::Tools(hosts)))
     }
 
     /// The seed of all ids and jitter.
