@@ -1,12 +1,11 @@
 //! From the command line to a work.
 
 use clap::Parser;
-use turnwire::protocol::omp::Omp;
-use turnwire::protocol::openmax::Openmax;
 
-use crate::args::{Args, Command, ServeArgs, ServedName, TrustArgs};
+use crate::args::{Args, Command, ServeArgs, TrustArgs};
 use crate::folders::Folders;
 use crate::foreign::{self, Program};
+use crate::protocols::{Served, Spoken, Work};
 use crate::say::{self, Stop};
 use crate::settings::Model;
 use crate::start::{self, Start};
@@ -63,8 +62,22 @@ fn serve(args: &ServeArgs) -> Result<u8, Stop> {
     for note in &start.notes {
         say::line(note);
     }
-    match args.protocol {
-        ServedName::Openmax => crate::session::serve::<Openmax>(args, &start),
-        ServedName::Omp => crate::session::serve::<Omp>(args, &start),
+    args.protocol.with(Serve {
+        args,
+        start: &start,
+    })
+}
+
+/// Serving, in the protocol that was named.
+struct Serve<'a> {
+    args: &'a ServeArgs,
+    start: &'a Start,
+}
+
+impl Work for Serve<'_> {
+    type Done = Result<u8, Stop>;
+
+    fn run<P: Served + Spoken>(self) -> Self::Done {
+        crate::session::serve::<P>(self.args, self.start)
     }
 }

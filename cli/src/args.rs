@@ -8,6 +8,7 @@ use crate::check::CheckArgs;
 use crate::drive::{DemoArgs, DriveArgs};
 use crate::external::approve::ApproveArgs;
 use crate::foreign::Program;
+use crate::protocols::ProtocolName;
 use crate::settings::values::{Api, Approval, Seconds, Temperature, Tokens};
 use crate::spec::SpecArgs;
 
@@ -139,30 +140,12 @@ pub struct TrustArgs {
     pub project: Option<PathBuf>,
 }
 
-/// The protocols that agents can be served and driven in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ServedName {
-    /// openmax-stdio/6
-    Openmax,
-    /// omp's RPC mode
-    Omp,
-}
-
-/// The protocols whose contract can be checked and printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ContractName {
-    /// openmax-stdio/6
-    Openmax,
-    /// omp's RPC mode, protocol 1 and 2
-    Omp,
-}
-
 /// Options of `serve`. What is left out comes from the settings files, then from the defaults.
 #[derive(Clone, Debug, Group)]
 pub struct ServeArgs {
     /// The protocol to speak with the host
     #[arg(long, value_name = "NAME")]
-    pub protocol: ServedName,
+    pub protocol: ProtocolName,
 
     /// The folder to work in [default: the current one]
     #[arg(long, value_name = "DIR")]

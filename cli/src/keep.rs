@@ -181,7 +181,7 @@ impl Durable for Kept {
             WriteBody::Prompt(messages) | WriteBody::Refusal(messages) => {
                 self.save(messages, false)
             }
-            WriteBody::Turn(messages) => self.save(messages, true),
+            WriteBody::Turn(messages) | WriteBody::Beside(messages) => self.save(messages, true),
             WriteBody::Setting(Setting::Approvals(mode)) => self.mode(mode),
             WriteBody::Approval(source) => self.approval(source),
             WriteBody::Permissions(updates) => self.permits(updates),

@@ -8,7 +8,7 @@ use turnwire::model::{ReplyLimits, RequestOptions};
 use turnwire::protocol::{Credentials, Protocol, Server};
 use turnwire::session::Session;
 use turnwire::session::config::{ModelConfig, SessionConfig, Snapshots};
-use turnwire::vocab::{ApprovalMode, Frozen, ModelRef, Now, SessionInfo, Text};
+use turnwire::vocab::{ApprovalMode, Briefing, Frozen, ModelRef, Now, SessionInfo, Text};
 use turnwire_io::{Backend, Host, HttpProvider, Secret, World};
 
 use crate::args::{DriverName, ServeArgs};
@@ -187,6 +187,7 @@ fn session<P: Served>(
             .collect(),
         settings: Box::new(config.settings.clone()),
         tools: config.tools.iter().map(|tool| tool.name.clone()).collect(),
+        briefing: Briefing::default(),
         mcp: Vec::new(),
         commands: Vec::new(),
         skills: config.skills.clone(),

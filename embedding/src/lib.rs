@@ -9,9 +9,9 @@ use turnwire::model::{ReplyDecoder, ReplyLimits};
 use turnwire::session::config::ModelConfig;
 use turnwire::session::{Session, SessionConfig};
 use turnwire::vocab::{
-    Agent, ApprovalMode, Block, Call, Command, CommandId, Deliver, Drain, Effect, EffectBody,
-    Input, Interrupting, Misuse, ModelChunk, ModelRef, Now, Output, Prompt, PromptId, Rank,
-    RequestId, SessionInfo, Settings, What,
+    Agent, ApprovalMode, Block, Briefing, Call, Command, CommandId, Deliver, Drain, Effect,
+    EffectBody, Input, Interrupting, Misuse, ModelChunk, ModelRef, Now, Output, Prompt, PromptId,
+    Rank, RequestId, SessionInfo, Settings, What,
 };
 use turnwire_io::Part;
 
@@ -49,6 +49,7 @@ pub fn info() -> SessionInfo {
             auto_compact: true,
         }),
         tools: Vec::new(),
+        briefing: Briefing::default(),
         mcp: Vec::new(),
         commands: Vec::new(),
         skills: Vec::new(),

@@ -1,6 +1,8 @@
 /** What a user of `turnwire drive omp` sees, of the real omp and of turnwire in its place. */
 
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Agent, Needs } from "./agents.ts";
 import { Drive, type Line } from "../common/drive.ts";
 import { pieces, prose } from "../common/prose.ts";
@@ -10,7 +12,7 @@ import type { Scene, Stage } from "../common/scene.ts";
 export function driveScenes(turnwire: string, agent: Agent): Scene[] {
 	const scene = (name: string, play: Scene["play"], limit?: number): Scene => ({ name, play, limit });
 
-	/** Starts `drive` over the agent. */
+	/** Starts `drive` over the agent, with these prompts and options. */
 	const begin = (stage: Stage, prompts: string[], needs: Needs = {}, mode = "rpc"): Drive => {
 		agent.prepare(stage);
 		return new Drive(stage, turnwire, "omp", prompts, agent.command(stage, ["--mode", mode], needs));
@@ -88,6 +90,68 @@ export function driveScenes(turnwire: string, agent: Agent): Scene[] {
 			);
 			assert.match(ended[0]!.text, /one/);
 			assert.match(ended[1]!.text, /two/);
+		}),
+
+		scene("a steer and a follow-up", async stage => {
+			const gate = Promise.withResolvers<void>();
+			stage.provider.script(sayHeld("On my ", gate.promise, "way."), say("Turning left."), say("Parked."));
+			const drive = begin(stage, ["--steer", "Go left.", "--follow-up", "Park.", "Go right."]);
+			const queued = (lane: string) => drive.first(line => line.event === "queued" && line.lane === lane);
+			await stage.until("both to be queued", Promise.all([queued("steer"), queued("follow_up")]));
+			gate.resolve();
+			assert.equal(await stage.until("the end of drive", drive.end()), 0, drive.stderr);
+			assert.deepEqual(drive.all("finding"), []);
+			assert.deepEqual(answers(drive), ["On my way.", "Turning left.", "Parked."]);
+			assert.match(stage.provider.requests[1]!.messages.at(-1)!.content, /Go left\./);
+			assert.match(stage.provider.requests[2]!.messages.at(-1)!.content, /Park\./);
+			assert.equal(drive.all("turn_ended").length, 1);
+			assert.deepEqual(
+				drive.all("prompt_ended").map(({ end }) => end),
+				["finished", "finished", "finished"],
+			);
+		}),
+
+		scene("the host's own tools", async stage => {
+			const parameters = { type: "object", properties: { id: { type: "number" } } };
+			const offer = offered(stage, {
+				tools: [
+					{ name: "look_up", description: "Looks a ticket up.", parameters, run: ["sh", "-c", "printf 'ticket '; cat"] },
+					{ name: "fail", description: "Fails.", parameters, run: ["sh", "-c", "echo broken >&2; exit 3"] },
+				],
+			});
+			stage.provider.script(
+				call("", { name: "look_up", arguments: { id: 42 } }),
+				call("", { name: "fail", arguments: {} }),
+				say("Open."),
+			);
+			const drive = await whole(stage, ["--offer", offer, "Look it up."], { tools: "shell" });
+			const asked = drive.all("asked");
+			assert.deepEqual(
+				asked.map(({ kind, tool }) => [kind, tool]),
+				[
+					["tool", "look_up"],
+					["tool", "fail"],
+				],
+			);
+			const [good, bad] = drive.all("tool_ended");
+			assert.ok(good!.ok && !bad!.ok);
+			assert.match(good!.text, /^ticket \{"id":42\}/);
+			assert.match(bad!.text, /broken/);
+			assert.equal(drive.all("ask_closed").length, 2);
+			assert.deepEqual(answers(drive).at(-1), "Open.");
+		}),
+
+		scene("addresses of the host's", async stage => {
+			const run = ["sh", "-c", 'echo "$2 is Alice"', "db"];
+			const offer = offered(stage, { uris: [{ scheme: "db", description: "the tables", run }] });
+			stage.provider.script(call("", agent.read("db://users/1")), say("Alice."));
+			const drive = await whole(stage, ["--offer", offer, "Who is it?"], { tools: "read" });
+			assert.deepEqual(
+				drive.all("asked").map(({ kind, uri }) => [kind, uri]),
+				[["uri", "db://users/1"]],
+			);
+			assert.match(drive.all("tool_ended")[0]!.text, /db:\/\/users\/1 is Alice/);
+			assert.deepEqual(answers(drive).at(-1), "Alice.");
 		}),
 
 		scene("an approval that nobody can give", async stage => {
@@ -188,6 +252,13 @@ export function driveScenes(turnwire: string, agent: Agent): Scene[] {
 			}),
 		),
 	];
+}
+
+/** Puts down what the host serves. */
+function offered(stage: Stage, what: object): string {
+	const file = join(stage.project, "offer.json");
+	writeFileSync(file, JSON.stringify(what));
+	return file;
 }
 
 const only = (has: boolean, scene: Scene): Scene[] => (has ? [scene] : []);

@@ -12,7 +12,7 @@ use turnwire::protocol::Server;
 use turnwire::protocol::openmax::{Extra, Openmax, ServerConfig, preset};
 use turnwire::session::config::{LocalHook, ModelConfig};
 use turnwire::session::{Session, SessionConfig};
-use turnwire::vocab::{ApprovalMode, HookPoint, HookSpec, Now, SessionInfo, WriteBody};
+use turnwire::vocab::{ApprovalMode, Briefing, HookPoint, HookSpec, Now, SessionInfo, WriteBody};
 use turnwire_io::hooks::{HookCommand, Hooks, HooksConfig};
 use turnwire_io::tools::{Toolbox, ToolboxConfig};
 use turnwire_io::{Backend, Durable, Host, Reload, World, WriteJob};
@@ -395,6 +395,7 @@ fn info(root: &std::path::Path) -> Box<SessionInfo> {
             auto_compact: true,
         }),
         tools: Vec::new(),
+        briefing: Briefing::default(),
         mcp: Vec::new(),
         commands: Vec::new(),
         skills: Vec::new(),

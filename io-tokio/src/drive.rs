@@ -3,8 +3,9 @@
 //! The mirror of [`serve`](crate::serve): the same threads read and write, and one thing is waited for at a time.
 
 mod person;
+mod served;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Write;
 use std::process::{Command as Process, Stdio};
 use std::time::Duration;
@@ -24,6 +25,8 @@ use crate::process::Group;
 use crate::signals::Signals;
 pub use person::Person;
 use person::Questions;
+use served::Serving;
+pub use served::{Program, Served};
 
 /// Above this many bytes that nobody has read from the screen, the agent isn't read on.
 const UNREAD: u64 = 1024 * 1024;
@@ -58,6 +61,10 @@ pub trait Screen<P: Protocol>: Send {
 pub struct Task<P: Protocol> {
     /// The prompts, sent one after the other. After the last one's end the agent is told to leave.
     pub prompts: Vec<Text>,
+    /// What is said into the first prompt's turn once something of it was seen, in this order.
+    pub during: Vec<(During, Text)>,
+    /// What the host serves; an agent that can't take it isn't given any prompt.
+    pub served: Served,
     /// What is shown.
     pub screen: Box<dyn Screen<P>>,
     /// Where it is shown.
@@ -76,6 +83,15 @@ impl<P: Protocol> std::fmt::Debug for Task<P> {
     }
 }
 
+/// How something is said into a turn that runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum During {
+    /// As soon as the agent listens.
+    Steer,
+    /// When it would stop.
+    FollowUp,
+}
+
 /// How the agent's process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentEnd {
@@ -92,7 +108,7 @@ pub struct Driven {
     pub end: AgentEnd,
     /// Whether it did so before it had answered everything that was asked of it.
     pub unfinished: bool,
-    /// Whether the last prompt that it answered ended in a failure.
+    /// Whether the last prompt that it answered ended in a failure, or it didn't take what the host serves.
     pub failed: bool,
     /// Whether it had to be killed.
     pub killed: bool,
@@ -129,7 +145,10 @@ pub async fn drive<P: Protocol>(
         questions: Questions::start(task.person).map_err(Error::Setup)?,
         signals,
         prompts: task.prompts.into(),
-        outstanding: None,
+        during: task.during,
+        serving: Serving::new(task.served),
+        offering: BTreeSet::new(),
+        outstanding: BTreeMap::new(),
         failed: false,
         last_prompt: 0,
         last_command: 0,
@@ -166,8 +185,13 @@ struct Drive<P: Protocol> {
     signals: Signals,
     /// The prompts that weren't sent yet.
     prompts: VecDeque<Text>,
-    /// The prompt that wasn't answered yet, and its command.
-    outstanding: Option<(PromptId, CommandId)>,
+    /// What is still to be said into the first turn.
+    during: Vec<(During, Text)>,
+    serving: Serving,
+    /// Offers that weren't answered yet.
+    offering: BTreeSet<CommandId>,
+    /// The prompts that weren't answered yet, and their commands.
+    outstanding: BTreeMap<PromptId, CommandId>,
     /// The last prompt that was answered ended in a failure.
     failed: bool,
     last_prompt: u64,
@@ -208,6 +232,7 @@ enum Wake {
     Person(Option<String>),
     Exited,
     Signal(Signal),
+    Served(AskId, Result<Reply, ReplyFault>),
     Due,
     Limit,
 }
@@ -216,19 +241,35 @@ enum Wake {
 enum News {
     None,
     Opened,
-    Ended { prompt: PromptId, failed: bool },
-    Refused(CommandId),
+    Ended {
+        prompt: PromptId,
+        failed: bool,
+    },
+    Replied {
+        command: CommandId,
+        ok: bool,
+    },
+    /// Something of an answer was seen.
+    Shown,
     Asked(AskId, Box<Ask>),
     AskClosed(AskId),
     CloseInput,
     Signal(Signal),
-    Closed { fault: bool },
+    Closed {
+        fault: bool,
+    },
 }
 
 impl<P: Protocol> Drive<P> {
     async fn run(&mut self) {
         self.now = self.clock.now();
-        self.next_prompt();
+        for offer in self.serving.offers() {
+            let command = self.command(Command::Offer(offer));
+            self.offering.insert(command);
+        }
+        if self.offering.is_empty() {
+            self.next_prompt();
+        }
         self.drain();
         while !(self.closed.is_some() && self.exited) {
             let wake = self.wait().await;
@@ -246,6 +287,9 @@ impl<P: Protocol> Drive<P> {
                     self.limit = Some((Instant::now() + LAST_WORDS, Then::EndOutput));
                 }
                 Wake::Signal(signal) => self.signalled(signal),
+                Wake::Served(ask, reply) => {
+                    self.command(Command::Reply { ask, reply });
+                }
                 Wake::Due => self.client.handle_woken(self.now),
                 Wake::Limit => self.out_of_patience(),
             }
@@ -283,15 +327,11 @@ impl<P: Protocol> Drive<P> {
             News::Opened => self.opened = true,
             News::Ended { prompt, failed } => {
                 self.failed = failed;
-                if self.outstanding.is_some_and(|(id, _)| id == prompt) {
-                    self.next_prompt();
-                }
+                self.answered(prompt);
             }
-            News::Refused(command) => {
-                if self.outstanding.is_some_and(|(_, id)| id == command) {
-                    self.next_prompt();
-                }
-            }
+            News::Replied { command, ok } => self.replied(command, ok),
+            News::Shown => self.say_during(),
+            News::Asked(id, ask) if self.serving.begin(id, &ask) => {}
             News::Asked(id, ask) => match self.questions.is_manned() {
                 true => {
                     if self.questions.add(id, ask) {
@@ -304,6 +344,7 @@ impl<P: Protocol> Drive<P> {
                 }
             },
             News::AskClosed(id) => {
+                self.serving.stop(id);
                 if self.questions.remove(id) {
                     self.put_question();
                 }
@@ -326,7 +367,6 @@ impl<P: Protocol> Drive<P> {
     /// Sends the next prompt; tells the agent to leave if there is none. Its input stays open until nothing is
     /// pending.
     fn next_prompt(&mut self) {
-        self.outstanding = None;
         let Some(text) = self.prompts.pop_front() else {
             if !std::mem::replace(&mut self.leaving, true) {
                 self.command(Command::Close { drain: true });
@@ -334,18 +374,66 @@ impl<P: Protocol> Drive<P> {
             }
             return;
         };
+        self.prompt(text, Deliver::Queue(Rank::Later));
+    }
+
+    fn prompt(&mut self, text: Text, deliver: Deliver) {
         self.last_prompt += 1;
         let id = PromptId(self.last_prompt);
         let prompt = Prompt {
             id,
             tag: None,
             content: vec![Block::Text(text)],
-            deliver: Deliver::Queue(Rank::Later),
+            deliver,
             literal: false,
             details: None,
         };
         let command = self.command(Command::Prompt(prompt));
-        self.outstanding = Some((id, command));
+        self.outstanding.insert(id, command);
+    }
+
+    /// Says into the turn that runs what there is to say.
+    fn say_during(&mut self) {
+        for (during, text) in std::mem::take(&mut self.during) {
+            let deliver = match during {
+                During::Steer => Deliver::Steer {
+                    idle: IdleSteer::Start,
+                },
+                During::FollowUp => Deliver::FollowUp,
+            };
+            self.prompt(text, deliver);
+        }
+    }
+
+    /// A prompt has its answer, or will have none. The next one follows when none is outstanding.
+    fn answered(&mut self, prompt: PromptId) {
+        if self.outstanding.remove(&prompt).is_none() {
+            return;
+        }
+        // A turn of which nothing was seen.
+        self.say_during();
+        if self.outstanding.is_empty() {
+            self.next_prompt();
+        }
+    }
+
+    fn replied(&mut self, command: CommandId, ok: bool) {
+        if self.offering.remove(&command) {
+            if !ok {
+                // The prompts count on what isn't there.
+                self.failed = true;
+                self.prompts.clear();
+                self.during.clear();
+            }
+            if self.offering.is_empty() {
+                self.next_prompt();
+            }
+            return;
+        }
+        let mut outstanding = self.outstanding.iter();
+        if !ok && let Some((&prompt, _)) = outstanding.find(|(_, id)| **id == command) {
+            self.answered(prompt);
+        }
     }
 
     fn command(&mut self, command: Command) -> CommandId {
@@ -389,7 +477,8 @@ impl<P: Protocol> Drive<P> {
         match (self.interrupts, signal) {
             (1, Signal::Interrupt) if self.opened => {
                 self.prompts.clear();
-                if self.outstanding.is_some() {
+                self.during.clear();
+                if !self.outstanding.is_empty() {
                     let what = CancelWhat::Turn {
                         queue: QueueFate::Drop,
                     };
@@ -411,6 +500,7 @@ impl<P: Protocol> Drive<P> {
     /// Ends the agent in good order, whatever it does.
     fn leave_now(&mut self) {
         self.prompts.clear();
+        self.during.clear();
         self.leaving = true;
         self.command(Command::Close { drain: false });
         self.wait_no_longer_than(GRACE, Then::Terminate);
@@ -484,6 +574,7 @@ impl<P: Protocol> Drive<P> {
             shown = self.shown.progress() => Wake::Shown(shown.is_ok()),
             () = written => Wake::Written,
             line = self.questions.heard() => Wake::Person(line),
+            (ask, reply) = self.serving.done() => Wake::Served(ask, reply),
             input = self.from_agent.recv(), if lines && !self.output_ended => Wake::Agent(input),
             _ = self.group.exited(), if !self.exited => Wake::Exited,
             () = until(due) => Wake::Due,
@@ -493,6 +584,7 @@ impl<P: Protocol> Drive<P> {
 
     /// The agent is dead: what is left of its group ends, and the last is shown.
     async fn finish(mut self) -> Result<Driven, Error> {
+        self.serving.end().await;
         let deadline = Instant::now() + GRACE;
         let end = match self
             .group
@@ -505,7 +597,7 @@ impl<P: Protocol> Drive<P> {
         };
         let driven = Driven {
             end,
-            unfinished: self.closed.unwrap_or(true) || self.outstanding.is_some(),
+            unfinished: self.closed.unwrap_or(true) || !self.outstanding.is_empty(),
             failed: self.failed,
             killed: self.killed,
         };
@@ -526,8 +618,8 @@ impl News {
             ClientOutput::Event(event) => News::of_event(&event.what),
             ClientOutput::CloseInput => News::CloseInput,
             ClientOutput::Signal(signal) => News::Signal(*signal),
+            ClientOutput::Delta(_) => News::Shown,
             ClientOutput::Closed
-            | ClientOutput::Delta(_)
             | ClientOutput::Extra(_)
             | ClientOutput::Finding(_)
             // No protocol has such questions yet that an embedder could answer.
@@ -546,10 +638,11 @@ impl News {
                 prompt: *prompt,
                 failed: matches!(end, End::Failed(_)),
             },
-            What::Replied {
-                command,
-                reply: Err(_),
-            } => News::Refused(*command),
+            What::Replied { command, reply } => News::Replied {
+                command: *command,
+                ok: reply.is_ok(),
+            },
+            What::Delta { .. } | What::ToolStarted { .. } => News::Shown,
             What::Asked { ask, body } => News::Asked(*ask, Box::new(body.clone())),
             What::AskClosed { ask, .. } => News::AskClosed(*ask),
             What::Closed { why } => News::Closed {

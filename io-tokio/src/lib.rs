@@ -25,7 +25,7 @@ mod signals;
 mod start;
 pub mod tools;
 
-pub use drive::{AgentEnd, Driven, Person, Screen, Task, drive};
+pub use drive::{AgentEnd, Driven, During, Person, Program, Screen, Served, Task, drive};
 pub use driver::serve;
 pub use turnwire_io::{
     Anew, Answer, Asked, Backend, Durable, Error, Fixed, Forget, Host, HttpProvider, Refrozen,

@@ -15,8 +15,8 @@ use turnwire::protocol::openmax::{Openmax, ServerConfig, preset};
 use turnwire::session::config::ModelConfig;
 use turnwire::session::{Session, SessionConfig};
 use turnwire::vocab::{
-    Agent as _, ApprovalMode, Drain, Effect, Input, Interrupting, ModelRef, Now, Output, RequestId,
-    SessionInfo, Settings,
+    Agent as _, ApprovalMode, Briefing, Drain, Effect, Input, Interrupting, ModelRef, Now, Output,
+    RequestId, SessionInfo, Settings,
 };
 
 #[global_allocator]
@@ -165,6 +165,7 @@ fn info() -> Box<SessionInfo> {
             auto_compact: true,
         }),
         tools: Vec::new(),
+        briefing: Briefing::default(),
         mcp: Vec::new(),
         commands: Vec::new(),
         skills: Vec::new(),

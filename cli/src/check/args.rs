@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args as Group, ValueEnum};
 use turnwire::check;
-use turnwire::protocol::{omp, openmax};
 
-use crate::args::ContractName;
+use crate::protocols::ProtocolName;
 
 /// Options of `check`.
 #[derive(Debug, Group)]
@@ -17,7 +16,7 @@ pub struct CheckArgs {
 
     /// The protocol whose contract counts
     #[arg(long, value_name = "NAME")]
-    pub protocol: ContractName,
+    pub protocol: ProtocolName,
 
     /// Whose lines a file of plain lines holds [default: found out; both only if the host speaks before the first turn]
     #[arg(long, value_name = "SIDE")]
@@ -62,22 +61,6 @@ pub enum Format {
 }
 
 impl CheckArgs {
-    /// The version of openmax; `None` for one that there isn't.
-    pub fn openmax(&self) -> Option<openmax::ObserverConfig> {
-        let wire = self
-            .wire
-            .map_or(Some(openmax::Wire::default()), openmax::Wire::of)?;
-        Some(openmax::ObserverConfig { wire })
-    }
-
-    /// The generation of omp; `None` for one that there isn't.
-    pub fn omp(&self) -> Option<omp::ObserverConfig> {
-        let generation = self
-            .wire
-            .map_or(Some(omp::Generation::default()), omp::Generation::of)?;
-        Some(omp::ObserverConfig { generation })
-    }
-
     /// Whose lines, as the reader wants to know it.
     pub fn from(&self) -> check::From {
         match self.from {

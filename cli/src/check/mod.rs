@@ -16,10 +16,8 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressStyle};
 use turnwire::check::{Check, Checked, Summary};
 use turnwire::protocol::observer::{Observed, Rule};
-use turnwire::protocol::omp::Omp;
-use turnwire::protocol::openmax::Openmax;
 
-use crate::args::ContractName;
+use crate::protocols::{Served, Spoken, Work};
 use crate::say::{self, Stop};
 
 pub use args::CheckArgs;
@@ -60,16 +58,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, Stop> {
             "check: --each goes with the formats human and json".to_owned(),
         ));
     }
-    let done = match args.protocol {
-        ContractName::Openmax => {
-            let config = args.openmax().ok_or_else(|| no_version("5 and 6"))?;
-            all(files, args, || Check::<Openmax>::new(config, args.from()))
-        }
-        ContractName::Omp => {
-            let config = args.omp().ok_or_else(|| no_version("1, 2 and 3"))?;
-            all(files, args, || Check::<Omp>::new(config, args.from()))
-        }
-    };
+    let done = args.protocol.with(Checking { files, args })?;
     done.or_else(|error| {
         // A reader that has seen enough is no fault worth a line.
         if error.kind() != io::ErrorKind::BrokenPipe {
@@ -79,10 +68,25 @@ pub fn run(args: &CheckArgs) -> Result<u8, Stop> {
     })
 }
 
-fn no_version(there_are: &str) -> Stop {
-    Stop::Settings(format!(
-        "check: --wire of this protocol: there are {there_are}"
-    ))
+/// Checking, by the contract that was named.
+struct Checking<'a> {
+    files: &'a [PathBuf],
+    args: &'a CheckArgs,
+}
+
+impl Work for Checking<'_> {
+    type Done = Result<io::Result<u8>, Stop>;
+
+    fn run<P: Served + Spoken>(self) -> Self::Done {
+        let Checking { files, args } = self;
+        let config = P::observer(args.wire).ok_or_else(|| {
+            let there_are = P::WIRES;
+            Stop::Settings(format!(
+                "check: --wire of this protocol: there are {there_are}"
+            ))
+        })?;
+        Ok(all(files, args, || Check::<P>::new(config, args.from())))
+    }
 }
 
 /// Which side failed.

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use clap::Args as Group;
 
-use crate::args::ServedName;
+use crate::protocols::ProtocolName;
 
 /// Options of `drive`.
 #[derive(Debug, Group)]
 pub struct DriveArgs {
     /// The protocol that the agent speaks
     #[arg(value_name = "PROTOCOL")]
-    pub protocol: ServedName,
+    pub protocol: ProtocolName,
 
     /// What to ask, one turn each; - is all of stdin, as is none
     #[arg(value_name = "PROMPT")]
@@ -21,6 +21,18 @@ pub struct DriveArgs {
     /// A file that holds the prompt; - is stdin
     #[arg(long, value_name = "FILE", conflicts_with = "prompts")]
     pub prompt_file: Option<PathBuf>,
+
+    /// Say this while the first prompt is being answered, as soon as the agent listens; may be given again
+    #[arg(long, value_name = "TEXT")]
+    pub steer: Vec<String>,
+
+    /// Say this when the answer to the first prompt would end; may be given again
+    #[arg(long, value_name = "TEXT")]
+    pub follow_up: Vec<String>,
+
+    /// A JSON file of tools and addresses that programs here serve to the agent; see docs/driving.md
+    #[arg(long, value_name = "FILE")]
+    pub offer: Option<PathBuf>,
 
     /// Write what happens as JSON lines, the same for every protocol
     #[arg(long)]
@@ -36,7 +48,7 @@ pub struct DriveArgs {
 pub struct DemoArgs {
     /// The protocol to speak
     #[arg(value_name = "PROTOCOL", default_value = "openmax")]
-    pub protocol: ServedName,
+    pub protocol: ProtocolName,
 
     /// What to ask, one turn each [default: What is in this folder?]
     #[arg(value_name = "PROMPT")]

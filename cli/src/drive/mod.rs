@@ -3,6 +3,7 @@
 mod args;
 mod human;
 mod json;
+mod offers;
 mod words;
 
 use std::ffi::{OsStr, OsString};
@@ -11,12 +12,10 @@ use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
 
 use turnwire::protocol::Protocol;
-use turnwire::protocol::omp::{ClientConfig as OmpConfig, Omp};
-use turnwire::protocol::openmax::{ClientConfig, Openmax};
 use turnwire::vocab::Text;
-use turnwire_tokio::{AgentEnd, Driven, Person, Screen, Task, drive};
+use turnwire_tokio::{AgentEnd, Driven, During, Person, Screen, Served as Offered, Task, drive};
 
-use crate::args::ServedName;
+use crate::protocols::{Served, Spoken, Work};
 use crate::say::{self, Stop};
 
 pub use args::{DemoArgs, DriveArgs};
@@ -31,9 +30,24 @@ const DEMO_PROMPT: &str = "What is in this folder?";
 /// # Errors
 /// [`Stop`] when there is no prompt, the agent can't be started, or the driver fails.
 pub fn run(args: &DriveArgs) -> Result<u8, Stop> {
-    let prompts = prompts(args)?;
-    let again = rerun(args);
-    start(args.protocol, &args.command, prompts, args.json, again)
+    let say = |how: During| move |text: &String| (how, Text::from(text.as_str()));
+    let steers = args.steer.iter().map(say(During::Steer));
+    let follow_ups = args.follow_up.iter().map(say(During::FollowUp));
+    let offered = match &args.offer {
+        Some(path) => {
+            offers::read(path).map_err(|error| Stop::Settings(format!("drive: {error}")))?
+        }
+        None => Offered::default(),
+    };
+    let work = Driving {
+        command: &args.command,
+        prompts: prompts(args)?,
+        during: steers.chain(follow_ups).collect(),
+        offered,
+        json: args.json,
+        again: rerun(args),
+    };
+    args.protocol.with(work)
 }
 
 /// Drives this program itself, with the scripted model; the result is the exit code.
@@ -47,7 +61,7 @@ pub fn demo(args: &DemoArgs) -> Result<u8, Stop> {
     let serve = [
         "serve",
         "--protocol",
-        name(args.protocol),
+        args.protocol.word(),
         "--api",
         "scripted",
     ];
@@ -66,82 +80,75 @@ pub fn demo(args: &DemoArgs) -> Result<u8, Stop> {
             "drives itself, with a scripted model: turnwire {serve}"
         ));
     }
-    start(
-        args.protocol,
-        &command,
+    args.protocol.with(Driving {
+        command: &command,
         prompts,
-        args.json,
-        format!("turnwire demo {}", name(args.protocol)),
-    )
+        during: Vec::new(),
+        offered: Offered::default(),
+        json: args.json,
+        again: format!("turnwire demo {}", args.protocol.word()),
+    })
 }
 
-fn start(
-    protocol: ServedName,
-    command: &[OsString],
+/// Driving an agent, in the protocol that was named.
+struct Driving<'a> {
+    command: &'a [OsString],
     prompts: Vec<Text>,
+    during: Vec<(During, Text)>,
+    offered: Offered,
     json: bool,
+    /// The command that does the same once more.
     again: String,
-) -> Result<u8, Stop> {
-    let Some((program, args)) = command.split_first() else {
-        return Err(Stop::Settings(
-            "drive: name the agent's command after --".to_owned(),
-        ));
-    };
-    let mut process = std::process::Command::new(program);
-    process.args(args);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Stop::Failed(format!("no runtime: {error}")))?;
-    let shown = program.to_string_lossy().into_owned();
-    let driven = match protocol {
-        ServedName::Openmax => {
-            let task = task::<Openmax>(prompts, json, shown, again);
-            runtime.block_on(drive(ClientConfig::default(), process, task))
+}
+
+impl Work for Driving<'_> {
+    type Done = Result<u8, Stop>;
+
+    fn run<P: Served + Spoken>(self) -> Self::Done {
+        let Some((program, args)) = self.command.split_first() else {
+            return Err(Stop::Settings(
+                "drive: name the agent's command after --".to_owned(),
+            ));
+        };
+        let mut process = std::process::Command::new(program);
+        process.args(args);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Stop::Failed(format!("no runtime: {error}")))?;
+        let shown = program.to_string_lossy().into_owned();
+        let task = self.task::<P>(shown);
+        let driven = runtime.block_on(drive(P::client(), process, task));
+        runtime.shutdown_background();
+        match driven {
+            Ok(driven) => Ok(code(&driven)),
+            Err(turnwire_tokio::Error::Setup(error)) => Err(Stop::Settings(format!(
+                "{}: {error}",
+                program.to_string_lossy()
+            ))),
+            Err(error) => Err(Stop::Failed(error.to_string())),
         }
-        ServedName::Omp => {
-            let task = task::<Omp>(prompts, json, shown, again);
-            let cwd = std::env::current_dir().unwrap_or_default();
-            let config = OmpConfig {
-                cwd: cwd.to_string_lossy().into(),
-                ..OmpConfig::default()
-            };
-            runtime.block_on(drive(config, process, task))
-        }
-    };
-    runtime.shutdown_background();
-    match driven {
-        Ok(driven) => Ok(code(&driven)),
-        Err(turnwire_tokio::Error::Setup(error)) => Err(Stop::Settings(format!(
-            "{}: {error}",
-            program.to_string_lossy()
-        ))),
-        Err(error) => Err(Stop::Failed(error.to_string())),
     }
 }
 
-/// What to drive the agent with, and where it is shown.
-fn task<P: Protocol>(prompts: Vec<Text>, json: bool, program: String, again: String) -> Task<P> {
-    let (screen, out): (Box<dyn Screen<P>>, Box<dyn Write + Send>) = if json {
-        (Box::new(Json::default()), Box::new(io::stdout()))
-    } else {
-        let screen = Human::new(program, again);
-        (Box::new(screen), Box::new(anstream::stdout()))
-    };
-    Task {
-        prompts,
-        screen,
-        out,
-        person: if json { None } else { person() },
-        signals: true,
-    }
-}
-
-/// The protocol's name on the command line.
-const fn name(protocol: ServedName) -> &'static str {
-    match protocol {
-        ServedName::Openmax => Openmax::NAME,
-        ServedName::Omp => Omp::NAME,
+impl Driving<'_> {
+    /// What to drive the agent with, and where it is shown.
+    fn task<P: Protocol>(self, program: String) -> Task<P> {
+        let (screen, out): (Box<dyn Screen<P>>, Box<dyn Write + Send>) = if self.json {
+            (Box::new(Json::default()), Box::new(io::stdout()))
+        } else {
+            let screen = Human::new(program, self.again);
+            (Box::new(screen), Box::new(anstream::stdout()))
+        };
+        Task {
+            prompts: self.prompts,
+            during: self.during,
+            served: self.offered,
+            screen,
+            out,
+            person: if self.json { None } else { person() },
+            signals: true,
+        }
     }
 }
 
@@ -224,11 +231,19 @@ fn rerun(args: &DriveArgs) -> String {
     let mut words: Vec<String> = vec![
         "turnwire".into(),
         "drive".into(),
-        name(args.protocol).into(),
+        args.protocol.word().into(),
     ];
     if let Some(path) = &args.prompt_file {
         words.push("--prompt-file".into());
         words.push(quoted(path.as_os_str()));
+    }
+    for (flag, texts) in [("--steer", &args.steer), ("--follow-up", &args.follow_up)] {
+        for text in texts {
+            words.extend([flag.into(), quoted(OsStr::new(text))]);
+        }
+    }
+    if let Some(path) = &args.offer {
+        words.extend(["--offer".into(), quoted(path.as_os_str())]);
     }
     words.extend(args.prompts.iter().map(|text| quoted(OsStr::new(text))));
     words.push("--".into());

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args as Group, ValueEnum};
 
-use crate::args::{DriverName, Foreign, ModelArgs, ServeArgs, ServedName, SessionArgs, ToolArgs};
+use crate::args::{DriverName, Foreign, ModelArgs, ServeArgs, SessionArgs, ToolArgs};
+use crate::protocols::ProtocolName;
 use crate::say::Stop;
 use crate::settings::file;
 use crate::settings::values::Approval;
@@ -159,7 +160,7 @@ impl OmpArgs {
         };
         let others = args.models.iter().map(|name| name.trim().to_owned());
         Ok(ServeArgs {
-            protocol: ServedName::Omp,
+            protocol: ProtocolName::Omp,
             project: args.cwd,
             trust_project: false,
             go_on: args.go_on,

@@ -1,9 +1,15 @@
-//! What the program has to know of a protocol to serve it. Everything else of `serve` is the same for all.
+//! What the program has to know of a protocol. Everything else of its commands is the same for all.
+//!
+//! A protocol is one line in the table below, and one module with its impls of [`Served`] and [`Spoken`].
 
 mod omp;
 mod openmax;
 
+use clap::ValueEnum;
 use turnwire::protocol::Protocol;
+use turnwire::protocol::observer::{Observed, Watch};
+use turnwire::protocol::omp::Omp;
+use turnwire::protocol::openmax::Openmax;
 use turnwire::session::config::SessionConfig;
 use turnwire::vocab::{Frozen, ModelRef};
 use turnwire_io::{Answer, Refrozen};
@@ -11,6 +17,48 @@ use turnwire_io::{Answer, Refrozen};
 use crate::ids::IdKind;
 use crate::keep::Begun;
 use crate::start::Start;
+
+/// Makes the word of the command line of each protocol, and the way from the word to the type.
+macro_rules! protocols {
+    ($( $(#[doc = $about:literal])+ $name:ident, )*) => {
+        /// The protocols, as the command line names them.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+        pub enum ProtocolName {
+            $( $(#[doc = $about])+ $name, )*
+        }
+
+        impl ProtocolName {
+            /// Does a work in the protocol of this name.
+            pub fn with<W: Work>(self, work: W) -> W::Done {
+                match self {
+                    $( Self::$name => work.run::<$name>(), )*
+                }
+            }
+
+            /// The word.
+            pub const fn word(self) -> &'static str {
+                match self {
+                    $( Self::$name => <$name as Protocol>::NAME, )*
+                }
+            }
+        }
+    };
+}
+protocols! {
+    /// openmax-stdio/6
+    Openmax,
+    /// omp's RPC mode, protocol 1 and 2
+    Omp,
+}
+
+/// What is done in a protocol that only the command line names.
+pub trait Work {
+    /// What comes of it.
+    type Done;
+
+    /// Does it.
+    fn run<P: Served + Spoken>(self) -> Self::Done;
+}
 
 /// A session that is about to begin: what a protocol's face is made from.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +77,7 @@ pub struct Opening<'a> {
     pub seed: [u8; 32],
 }
 
-/// A protocol that this program can serve: one impl each, and nothing of it anywhere else.
+/// A protocol that this program can serve.
 pub trait Served: Protocol {
     /// How ids of sessions are made.
     const SESSION_IDS: IdKind;
@@ -52,4 +100,16 @@ pub trait Served: Protocol {
     fn refrozen(_start: &Start) -> Option<Refrozen<Self>> {
         None
     }
+}
+
+/// A protocol whose agents this program can drive, and whose contract it can check.
+pub trait Spoken: Observed<Watch: Watch<Config: Copy>> {
+    /// The versions of the wire that `--wire` may name.
+    const WIRES: &'static str;
+
+    /// What its Client is built from.
+    fn client() -> Self::ClientConfig;
+
+    /// What its observer is built from, for a version of the wire; `None` for one that there isn't.
+    fn observer(wire: Option<u64>) -> Option<<Self::Watch as Watch>::Config>;
 }

@@ -1,11 +1,13 @@
 //! omp: the models that a host may choose from, and what it reads of the session's make-up.
 
-use turnwire::protocol::omp::{Omp, OmpOutcome, ServerConfig, preset};
+use turnwire::protocol::omp::{
+    ClientConfig, Generation, ObserverConfig, Omp, OmpOutcome, ServerConfig, preset,
+};
 use turnwire::session::config::SessionConfig;
-use turnwire::vocab::{RawJson, Text, ToolSpec};
+use turnwire::vocab::{RawJson, Text};
 use turnwire_io::Answer;
 
-use super::{Opening, Served};
+use super::{Opening, Served, Spoken};
 use crate::ids::IdKind;
 use crate::object::Members;
 use crate::settings::values::Api;
@@ -23,8 +25,6 @@ impl Served for Omp {
         ServerConfig {
             models: models(opening),
             session_file: file.map(|path| path.to_string_lossy().into()),
-            system_prompt: opening.frozen.system.iter().cloned().collect(),
-            dump_tools: opening.frozen.tools.iter().map(tool).collect(),
             ui: opening.screen,
             ..ServerConfig::new(opening.seed)
         }
@@ -34,6 +34,23 @@ impl Served for Omp {
     /// in the configuration.
     fn answer(_: &Opening<'_>) -> Answer<Omp> {
         Box::new(|_| OmpOutcome::Default)
+    }
+}
+
+impl Spoken for Omp {
+    const WIRES: &'static str = "1, 2 and 3";
+
+    fn client() -> ClientConfig {
+        let cwd = std::env::current_dir().unwrap_or_default();
+        ClientConfig {
+            cwd: cwd.to_string_lossy().into(),
+            ..ClientConfig::default()
+        }
+    }
+
+    fn observer(wire: Option<u64>) -> Option<ObserverConfig> {
+        let generation = wire.map_or(Some(Generation::default()), Generation::of)?;
+        Some(ObserverConfig { generation })
     }
 }
 
@@ -80,17 +97,6 @@ fn model(settings: &Settings, name: &str) -> RawJson {
         );
         object.number("contextWindow", settings.window);
         object.number("maxTokens", settings.max_output);
-        object.end();
-    })
-}
-
-/// A tool, as the model is told of it.
-fn tool(spec: &ToolSpec) -> RawJson {
-    json(|out| {
-        let mut object = Members::begin(out);
-        object.text("name", &spec.name);
-        object.text("description", &spec.description);
-        object.raw("parameters", spec.schema.as_str());
         object.end();
     })
 }

@@ -1,12 +1,14 @@
 //! openmax: receipts of what was read anew, and the warning of large schemas.
 
-use turnwire::protocol::openmax::{Extra, Openmax, ServerConfig, preset};
+use turnwire::protocol::openmax::{
+    ClientConfig, Extra, ObserverConfig, Openmax, ServerConfig, Wire, preset,
+};
 use turnwire::session::config::SessionConfig;
 use turnwire::session::schema_tokens;
 use turnwire::vocab::ToolSpec;
 use turnwire_io::{Answer, Asked, Refrozen};
 
-use super::{Opening, Served};
+use super::{Opening, Served, Spoken};
 use crate::ids::IdKind;
 use crate::settings::Settings;
 use crate::start::Start;
@@ -53,6 +55,19 @@ impl Served for Openmax {
             let over = over_budget(&anew.frozen.tools, &settings);
             receipt.into_iter().chain(over).collect()
         }))
+    }
+}
+
+impl Spoken for Openmax {
+    const WIRES: &'static str = "5 and 6";
+
+    fn client() -> ClientConfig {
+        ClientConfig::default()
+    }
+
+    fn observer(wire: Option<u64>) -> Option<ObserverConfig> {
+        let wire = wire.map_or(Some(Wire::default()), Wire::of)?;
+        Some(ObserverConfig { wire })
     }
 }
 

@@ -6,6 +6,8 @@
 mod check;
 #[cfg(unix)]
 mod drive;
+#[cfg(unix)]
+mod host;
 mod kit;
 mod reports;
 mod spec;

@@ -12,6 +12,7 @@ mod support;
 /// What the program is told to wait with.
 const DRIVER: &str = "tokio";
 
+mod admission;
 mod cancel;
 mod foreign;
 mod frames;

@@ -10,6 +10,8 @@ mod support;
 /// What the program is told to wait with.
 const DRIVER: &str = "blocking";
 
+#[path = "../omp/admission.rs"]
+mod admission;
 #[path = "../omp/cancel.rs"]
 mod cancel;
 #[path = "../omp/frames.rs"]

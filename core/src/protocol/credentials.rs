@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use aho_corasick::{AhoCorasick, MatchKind};
+use memchr::memmem::Finder;
 
 /// What stands in the place of a credential.
 pub const MASK: &str = "[redacted]";
@@ -23,6 +24,9 @@ pub const LEAST_BYTES: usize = 8;
 pub struct Credentials {
     /// `None`: there are none that are long enough.
     finder: Option<AhoCorasick>,
+    /// The escapes that a value could be spelled with. A line without them holds a value as it is or not at all, which
+    /// is found out without looking at its strings one by one.
+    spellings: Vec<Finder<'static>>,
     /// The line as it is written anew, and a string without its escapes: kept, so that nothing is allocated once warm.
     clean: Vec<u8>,
     plain: Vec<u8>,
@@ -86,6 +90,11 @@ impl Credentials {
     fn of(mut values: Vec<&str>) -> Result<Credentials, TooMuch> {
         values.sort_by_key(|value| core::cmp::Reverse(value.len()));
         values.dedup();
+        let spellings = SPELLINGS
+            .iter()
+            .filter(|(byte, _)| byte.is_none_or(|byte| has(&values, byte)))
+            .map(|(_, escape)| Finder::new(*escape))
+            .collect();
         let finder = if values.is_empty() {
             None
         } else {
@@ -96,6 +105,7 @@ impl Credentials {
         };
         Ok(Credentials {
             finder,
+            spellings,
             clean: Vec::new(),
             plain: Vec::new(),
         })
@@ -138,8 +148,8 @@ impl Credentials {
     pub(super) fn hide(&mut self, bytes: &mut Vec<u8>, from: usize) {
         let Some(finder) = &self.finder else { return };
         let line = bytes.get(from..).unwrap_or_default();
-        let escaped = memchr::memchr(b'\\', line).is_some();
-        if !escaped && !finder.is_match(line) {
+        let spelled = |escape: &Finder<'_>| escape.find(line).is_some();
+        if !finder.is_match(line) && !self.spellings.iter().any(spelled) {
             return;
         }
         self.clean.clear();
@@ -172,6 +182,25 @@ impl Credentials {
             bytes.extend_from_slice(&self.clean);
         }
     }
+}
+
+/// The escapes of JSON that stand for a byte of a value; the first can stand for any.
+const SPELLINGS: [(Option<u8>, &[u8; 2]); 9] = [
+    (None, b"\\u"),
+    (Some(b'/'), b"\\/"),
+    (Some(b'"'), b"\\\""),
+    (Some(b'\\'), b"\\\\"),
+    (Some(b'\x08'), b"\\b"),
+    (Some(b'\x0c'), b"\\f"),
+    (Some(b'\n'), b"\\n"),
+    (Some(b'\r'), b"\\r"),
+    (Some(b'\t'), b"\\t"),
+];
+
+fn has(values: &[&str], byte: u8) -> bool {
+    values
+        .iter()
+        .any(|value| memchr::memchr(byte, value.as_bytes()).is_some())
 }
 
 /// Writes what stands before a match that wasn't written yet, and the mask.
@@ -251,7 +280,12 @@ fn hex(digits: Option<&[u8]>) -> Option<u32> {
 fn unescape(string: &[u8], plain: &mut Vec<u8>) {
     plain.clear();
     let mut rest = string;
-    while let Some(unit) = unit(rest) {
+    loop {
+        let run = memchr::memchr(b'\\', rest).unwrap_or(rest.len());
+        let (before, escape) = rest.split_at(run);
+        plain.extend_from_slice(before);
+        rest = escape;
+        let Some(unit) = unit(rest) else { return };
         plain.extend_from_slice(unit.bytes.get(..unit.len).unwrap_or_default());
         rest = rest.get(unit.raw..).unwrap_or_default();
     }
@@ -311,6 +345,23 @@ mod tests {
                 r#"{"text":"x [redacted], \u00e4 [redacted]","n":1}"#
             );
         }
+    }
+
+    #[test]
+    fn escapes_of_other_text_hide_no_value_and_show_none() {
+        let values = ["sk/abcdefgh", "plainkey123"];
+        for (line, clean) in [
+            (r#"["a\n\"b sk/abcdefgh\n"]"#, r#"["a\n\"b [redacted]\n"]"#),
+            (r#"["a\n sk\/abcdefgh"]"#, r#"["a\n [redacted]"]"#),
+            (r#"["\\ plain\u006bey123"]"#, r#"["\\ [redacted]"]"#),
+        ] {
+            assert_eq!(hidden(&values, line), clean);
+        }
+        // A line feed, and what would be a value with its letter.
+        assert_eq!(
+            hidden(&["newvalue"], r#"["x\newvalue"]"#),
+            r#"["x\newvalue"]"#
+        );
     }
 
     #[test]

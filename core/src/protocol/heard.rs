@@ -62,6 +62,7 @@ pub(super) fn unknown_session() -> SessionInfo {
             auto_compact: true,
         }),
         tools: Vec::new(),
+        briefing: Briefing::default(),
         mcp: Vec::new(),
         commands: Vec::new(),
         skills: Vec::new(),

@@ -44,6 +44,18 @@ impl AskFor {
             AskFor::Tool(_) | AskFor::Uri { .. } | AskFor::Choice(_) | AskFor::Hook(_) => false,
         }
     }
+
+    /// Whether a prompt that isn't admitted waits for the answer: no turn's end closes it.
+    fn is_about_intake(&self) -> bool {
+        match self {
+            AskFor::Hook(run) => run.owner == Owner::Intake,
+            AskFor::Permission(_)
+            | AskFor::Network(_)
+            | AskFor::Tool(_)
+            | AskFor::Uri { .. }
+            | AskFor::Choice(_) => false,
+        }
+    }
 }
 
 /// How a permission was settled.
@@ -360,7 +372,12 @@ impl Session {
     /// Every open question is closed, in order of creation; a permission's hook stops with it.
     pub(super) fn close_asks(&mut self, how: &AskClose, batch: Option<&mut Batch>) {
         let mut batch = batch;
+        let mut kept = None;
         while let Some((ask, open)) = self.asks.pop_first() {
+            if open.what.is_about_intake() && !self.intake.is_empty() {
+                kept = Some((ask, open));
+                continue;
+            }
             self.say(What::AskClosed {
                 ask,
                 how: how.clone(),
@@ -375,6 +392,7 @@ impl Session {
                 self.stop_hook(hook);
             }
         }
+        self.asks.extend(kept);
     }
 
     /// Says what was decided about a call.

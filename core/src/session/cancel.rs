@@ -13,8 +13,8 @@ use super::{
 };
 use crate::vocab::{
     Answer, AskClose, CancelWhat, CancelWhy, CommandId, CompactionFault, DropWhy, End, Failure,
-    FailureKind, Hit, Origin, QueueFate, RequestOutcome, Role, SkipWhy, Stop as MessageStop, Text,
-    What,
+    FailureKind, Hit, Origin, QueueFate, Refusal, RequestOutcome, Role, SkipWhy,
+    Stop as MessageStop, Text, What,
 };
 
 /// Why a turn stops before its end.
@@ -84,8 +84,31 @@ impl Session {
             | CancelWhy::Switch
             | CancelWhy::Fault(_) => None,
         };
-        let by_hand = self.phase.is_compacting_by_hand();
         let can_stop = self.phase.turn().is_some() && !self.phase.is_ending();
+        let turned = match what {
+            CancelWhat::Turn { .. } | CancelWhat::TurnElseNextQueued | CancelWhat::Everything => {
+                Some(self.turn_away(can_stop))
+            }
+            CancelWhat::Retry
+            | CancelWhat::Compaction
+            | CancelWhat::Shell
+            | CancelWhat::Job(_)
+            | CancelWhat::Run(_) => None,
+        };
+        self.cancel_what(command, what, why, can_stop);
+        if let Some(turned) = turned {
+            self.turned_away(turned, &Refusal::Cancelled);
+        }
+    }
+
+    fn cancel_what(
+        &mut self,
+        command: CommandId,
+        what: &CancelWhat,
+        why: CancelWhy,
+        can_stop: bool,
+    ) {
+        let by_hand = self.phase.is_compacting_by_hand();
         match what {
             CancelWhat::Turn { queue } if by_hand => self.cancel_compaction(command, *queue),
             CancelWhat::TurnElseNextQueued if by_hand => {

@@ -13,7 +13,7 @@ pub(super) enum Closing {
     /// The turn and all pending prompts go on to their ends; `at_us` bounds that, if configured.
     Draining { at_us: Option<u64>, since_us: u64 },
     /// Everything was cancelled.
-    Now,
+    Now { since_us: u64 },
 }
 
 impl Closing {
@@ -26,21 +26,29 @@ impl Closing {
     }
 
     pub fn is_now(self) -> bool {
-        self == Closing::Now
+        matches!(self, Closing::Now { .. })
     }
 
     /// Since when it drains.
     pub fn draining_since_us(self) -> Option<u64> {
         match self {
             Closing::Draining { since_us, .. } => Some(since_us),
-            Closing::Open | Closing::Now => None,
+            Closing::Open | Closing::Now { .. } => None,
+        }
+    }
+
+    /// Since when it closes, either way.
+    pub fn since_us(self) -> Option<u64> {
+        match self {
+            Closing::Draining { since_us, .. } | Closing::Now { since_us } => Some(since_us),
+            Closing::Open => None,
         }
     }
 
     pub fn drain_at_us(self) -> Option<u64> {
         match self {
             Closing::Draining { at_us, .. } => at_us,
-            Closing::Open | Closing::Now => None,
+            Closing::Open | Closing::Now { .. } => None,
         }
     }
 }
@@ -59,9 +67,12 @@ impl Session {
                 self.held = false;
                 self.compact_queued = None;
             }
-            (Closing::Draining { .. } | Closing::Now, true) => {}
+            (Closing::Draining { .. } | Closing::Now { .. }, true) => {}
             (Closing::Open | Closing::Draining { .. }, false) => self.close_now(),
-            (Closing::Now, false) => self.flush_over(),
+            (Closing::Now { .. }, false) => {
+                self.flush_over();
+                self.beside_over();
+            }
         }
     }
 
@@ -78,7 +89,11 @@ impl Session {
 
     /// `Close{drain: false}`, or the drain timer.
     pub(super) fn close_now(&mut self) {
-        self.closing = Closing::Now;
+        self.closing = Closing::Now {
+            since_us: self.now.mono_us,
+        };
+        let turned = self.turn_away(false);
+        self.turned_away(turned, &Refusal::Closing);
         self.compact_queued = None;
         self.drop_pending(DropWhy::Closed, u64::MAX);
         self.end_shells();
@@ -98,7 +113,12 @@ impl Session {
             self.place_shells(false);
             if self.closing.is_now() {
                 self.drop_pending(DropWhy::Closed, u64::MAX);
-                return self.closed();
+                self.strand_steers(DropWhy::Closed);
+                self.save_beside();
+                if self.beside.is_none() {
+                    self.closed();
+                }
+                return;
             }
             let waits = self.compact_queued.is_some()
                 || self.prompts.promoted()
@@ -120,13 +140,17 @@ impl Session {
                 self.begin_turn(prompt, Cause::Queue);
                 continue;
             }
-            if self.prompts.pending() > 0 {
+            if self.prompts.pending() > 0 || !self.intake.is_empty() {
                 return;
             }
             self.held = false;
             self.strand_steers(DropWhy::Idle);
+            self.save_beside();
             if self.closing.is_draining() && self.owed.is_empty() && self.shells.is_empty() {
-                return self.closed();
+                if self.beside.is_none() {
+                    self.closed();
+                }
+                return;
             }
             return self.settle();
         }
@@ -160,8 +184,8 @@ impl Session {
         self.restoring = None;
         self.settle();
         let why = match (self.closing, self.last_signal) {
-            (Closing::Now, Some(signal)) => CloseWhy::Signal(signal),
-            (Closing::Now, None) => CloseWhy::HostGone,
+            (Closing::Now { .. }, Some(signal)) => CloseWhy::Signal(signal),
+            (Closing::Now { .. }, None) => CloseWhy::HostGone,
             (Closing::Open | Closing::Draining { .. }, _) => CloseWhy::Drained,
         };
         self.say(What::Closed { why });

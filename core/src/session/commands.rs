@@ -2,7 +2,12 @@
 
 use alloc::{boxed::Box, format, vec::Vec};
 
-use super::{Session, cancel::Stopping, phase::Phase, queue::prompts::Waiting};
+use super::{
+    Session,
+    cancel::Stopping,
+    phase::Phase,
+    queue::prompts::{Kind, Submitted, Waiting},
+};
 use crate::vocab::{
     Admitted, Answer, ApprovalMode, Block, Call, CancelWhy, Cause, Command, CommandId, Deliver,
     DropWhy, Effect, End, GoalCommand, HookSpec, IdleSteer, JobCommand, JobStop, Lane, MessageId,
@@ -20,6 +25,8 @@ pub(super) struct Owed {
 
 /// What a reply waits for.
 pub(super) enum OwedFor {
+    /// A prompt that is still judged.
+    Admission,
     Reload,
     /// Files that are put back, as they were before a message.
     Rewind {
@@ -101,6 +108,19 @@ impl Session {
         if self.seen.is_some_and(|seen| prompt.id <= seen) {
             return self.answer(command, Answer::Admitted(Admitted::Duplicate));
         }
+        let submitted = Submitted::new(prompt);
+        if self.judges_first() {
+            self.take_in(command, submitted);
+        } else {
+            self.place(command, submitted);
+        }
+    }
+
+    /// Admits a prompt, or refuses it, as it is to be delivered now.
+    pub(super) fn place(&mut self, command: CommandId, prompt: Submitted) {
+        if self.seen.is_some_and(|seen| prompt.prompt.id <= seen) {
+            return self.answer(command, Answer::Admitted(Admitted::Duplicate));
+        }
         if matches!(self.phase, Phase::Idle) {
             self.prompt_idle(command, prompt);
         } else if self.phase.is_compacting_by_hand() {
@@ -135,20 +155,21 @@ impl Session {
     }
 
     /// Whether another prompt may wait.
-    fn queue_room(&self, prompt: &Prompt) -> bool {
+    pub(super) fn queue_room(&self, prompt: &Prompt) -> bool {
         let limits = &self.config.limits;
-        self.prompts.len() < limits.queued_prompts
-            && self.prompts.bytes().saturating_add(prompt.bytes()) <= limits.queued_bytes
+        let bytes = self.prompts.bytes() + self.intake.bytes();
+        self.prompts.len() + self.intake.len() < limits.queued_prompts
+            && bytes.saturating_add(prompt.bytes()) <= limits.queued_bytes
     }
 
-    fn admitted(&mut self, prompt: Prompt) -> Waiting {
-        self.seen = Some(prompt.id);
+    fn admitted(&mut self, prompt: Submitted) -> Waiting {
+        self.seen = Some(prompt.prompt.id);
         let arrival = self.ids.arrival();
         Waiting::new(prompt, arrival)
     }
 
-    fn prompt_idle(&mut self, command: CommandId, prompt: Prompt) {
-        match &prompt.deliver {
+    fn prompt_idle(&mut self, command: CommandId, prompt: Submitted) {
+        match &prompt.prompt.deliver {
             Deliver::Context => {
                 let waiting = self.admitted(prompt);
                 self.answer(command, Answer::Admitted(Admitted::Local));
@@ -186,8 +207,8 @@ impl Session {
         }
     }
 
-    fn prompt_in_turn(&mut self, command: CommandId, prompt: Prompt) {
-        match prompt.deliver {
+    fn prompt_in_turn(&mut self, command: CommandId, prompt: Submitted) {
+        match prompt.prompt.deliver {
             Deliver::IfIdle => self.refuse(command, Refusal::Busy),
             Deliver::Queue(Rank::Next) => self.enqueue(command, prompt, Lane::Next),
             Deliver::Queue(Rank::Later) => self.enqueue(command, prompt, Lane::Later),
@@ -198,11 +219,11 @@ impl Session {
     }
 
     /// A prompt while the history is being summarised by hand: there is no turn to steer.
-    fn prompt_beside_compaction(&mut self, command: CommandId, mut prompt: Prompt) {
-        match prompt.deliver {
+    fn prompt_beside_compaction(&mut self, command: CommandId, mut prompt: Submitted) {
+        match prompt.prompt.deliver {
             Deliver::Steer {
                 idle: IdleSteer::Start,
-            } => prompt.deliver = Deliver::Queue(Rank::Next),
+            } => prompt.prompt.deliver = Deliver::Queue(Rank::Next),
             Deliver::Steer {
                 idle: IdleSteer::Drop | IdleSteer::DropUnlessQueued,
             } => return self.prompt_idle(command, prompt),
@@ -213,7 +234,7 @@ impl Session {
             | Deliver::Preempt => {}
         }
         // The next prompt sets free what a cancel kept.
-        let waits = !matches!(prompt.deliver, Deliver::IfIdle | Deliver::Context);
+        let waits = !matches!(prompt.prompt.deliver, Deliver::IfIdle | Deliver::Context);
         let before = self.prompts.pending();
         self.prompt_in_turn(command, prompt);
         if waits && self.prompts.pending() > before {
@@ -221,8 +242,8 @@ impl Session {
         }
     }
 
-    fn enqueue(&mut self, command: CommandId, prompt: Prompt, lane: Lane) {
-        if !self.queue_room(&prompt) {
+    fn enqueue(&mut self, command: CommandId, prompt: Submitted, lane: Lane) {
+        if !self.queue_room(&prompt.prompt) {
             return self.refuse(command, Refusal::Full);
         }
         let waiting = self.admitted(prompt);
@@ -231,11 +252,15 @@ impl Session {
             prompt: waiting.id,
             lane,
         });
+        let steers = lane == Lane::Steer && waiting.kind == Kind::Prompt;
         self.prompts.push(lane, waiting);
+        if steers {
+            self.steered();
+        }
     }
 
-    fn preempt(&mut self, command: CommandId, prompt: Prompt) {
-        if !self.queue_room(&prompt) {
+    fn preempt(&mut self, command: CommandId, prompt: Submitted) {
+        if !self.queue_room(&prompt.prompt) {
             return self.refuse(command, Refusal::Full);
         }
         let waiting = self.admitted(prompt);
@@ -288,6 +313,7 @@ impl Session {
                 lane: Lane::Steer,
             });
             self.prompts.promote(taken);
+            self.steered();
         }
     }
 
@@ -358,7 +384,9 @@ impl Session {
     pub(super) fn setting_stored(&mut self, write: WriteId, ok: &Result<(), Text>) -> bool {
         let found = self.owed.iter().position(|owed| match &owed.what {
             OwedFor::Setting { write: waits, .. } => *waits == write,
-            OwedFor::Reload | OwedFor::Rewind { .. } | OwedFor::Barrier => false,
+            OwedFor::Admission | OwedFor::Reload | OwedFor::Rewind { .. } | OwedFor::Barrier => {
+                false
+            }
         });
         let Some(Owed {
             command,
@@ -387,7 +415,8 @@ impl Session {
     pub(super) fn owed_until_us(&self) -> impl Iterator<Item = (CommandId, Option<u64>)> {
         let waits = self.owed.iter().filter(|owed| match &owed.what {
             OwedFor::Setting { .. } | OwedFor::Reload | OwedFor::Rewind { .. } => true,
-            OwedFor::Barrier => false,
+            // Its hooks have their own time.
+            OwedFor::Admission | OwedFor::Barrier => false,
         });
         waits.map(|owed| (owed.command, self.patience_us(owed.since_us)))
     }
@@ -410,7 +439,7 @@ impl Session {
                 self.effects.restores.stop(command.0);
                 self.restored(command, Err(late));
             }
-            Some(OwedFor::Barrier) | None => {}
+            Some(OwedFor::Admission | OwedFor::Barrier) | None => {}
         }
     }
 
@@ -443,6 +472,7 @@ impl Session {
             }
         }
         self.pass_barriers();
+        self.judge_intake();
     }
 
     pub(super) fn owe(&mut self, command: CommandId, what: OwedFor) {
@@ -519,7 +549,11 @@ impl Session {
                 }
                 self.answer(command, Answer::Done);
                 self.offered_uris = uris;
+                let before = self.visible.clone();
                 self.tools_changed();
+                if self.visible != before {
+                    self.say_changed();
+                }
             }
         }
     }

@@ -183,6 +183,8 @@ impl ModelConfig {
 /// Choices between behaviours.
 #[derive(Clone, Debug)]
 pub struct Policy {
+    /// When the prompt-submit hooks judge a prompt.
+    pub prompt_hook: PromptHook,
     /// What becomes of a steer that came too late for its turn.
     pub leftover_steer: LeftoverSteer,
     /// Whether a cancelled turn leaves a note in the history, for the model.
@@ -220,6 +222,7 @@ pub struct Policy {
 impl Default for Policy {
     fn default() -> Self {
         Policy {
+            prompt_hook: PromptHook::AtStart,
             leftover_steer: LeftoverSteer::Drop,
             cancel_note: false,
             max_refusals: Some(8),
@@ -238,6 +241,18 @@ impl Default for Policy {
             refuse_at: RefuseAt::OutputFits,
         }
     }
+}
+
+/// See [`Policy::prompt_hook`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PromptHook {
+    /// When its turn begins: a blocked prompt was admitted, and ends `Blocked` with that turn. What joins a turn that
+    /// runs (steers, follow-ups) isn't judged.
+    AtStart,
+    /// Before it is admitted, whatever it is for, one prompt at a time in order of arrival. A blocked one is refused
+    /// as [`Refusal::Blocked`](crate::vocab::Refusal::Blocked), and a cancel of the turn refuses all that came before
+    /// it and are still judged.
+    AtSubmit,
 }
 
 /// See [`Policy::leftover_steer`].

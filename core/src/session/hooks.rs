@@ -42,7 +42,10 @@ pub(super) enum Slot {
 /// What a hook run judges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
+    /// The prompt of a turn that begins.
     Prompt,
+    /// A prompt that isn't admitted yet.
+    Intake,
     Pre(CallId),
     Permission(CallId),
     Post(CallId),
@@ -52,7 +55,7 @@ pub(super) enum Owner {
 impl Owner {
     pub fn point(self) -> HookPoint {
         match self {
-            Owner::Prompt => HookPoint::PromptSubmit,
+            Owner::Prompt | Owner::Intake => HookPoint::PromptSubmit,
             Owner::Pre(_) => HookPoint::PreTool,
             Owner::Permission(_) => HookPoint::Permission,
             Owner::Post(_) => HookPoint::PostTool,
@@ -129,6 +132,13 @@ impl Session {
             slot: None,
             started_us: now.mono_us,
         }
+    }
+
+    /// Whether there is a hook of a point that no tool is about.
+    pub(super) fn has_hooks(&self, point: HookPoint) -> bool {
+        let own = self.config.hooks.iter().map(|hook| &hook.spec);
+        own.chain(&self.offered_hooks)
+            .any(|hook| hook.point == point && hook.matcher.is_none())
     }
 
     /// Whether a hook before this call may decide something about it.
@@ -221,7 +231,7 @@ impl Session {
             Err(detail) => {
                 let point = owner.point();
                 let reported = match owner {
-                    Owner::Prompt | Owner::Pre(_) => !decides,
+                    Owner::Prompt | Owner::Intake | Owner::Pre(_) => !decides,
                     Owner::Post(_) | Owner::TurnEnd => true,
                     Owner::Permission(_) => false,
                 };
@@ -233,7 +243,7 @@ impl Session {
                     });
                 }
                 match owner {
-                    Owner::Prompt | Owner::Pre(_) if decides => {
+                    Owner::Prompt | Owner::Intake | Owner::Pre(_) if decides => {
                         let why = format!("hook {key} failed: {detail}").into();
                         Says::Deny {
                             why,
@@ -241,6 +251,7 @@ impl Session {
                         }
                     }
                     Owner::Prompt
+                    | Owner::Intake
                     | Owner::Pre(_)
                     | Owner::Permission(_)
                     | Owner::Post(_)
@@ -266,6 +277,7 @@ impl Session {
         } = outcome;
         match owner {
             Owner::Prompt => self.prompt_hook_said(&key, says),
+            Owner::Intake => self.intake_hook_said(&key, says),
             Owner::TurnEnd => self.turn_end_hook_said(&key, says, stop.is_some()),
             Owner::Pre(call) | Owner::Permission(call) | Owner::Post(call) => {
                 self.with_tools(|session, turn, batch| match owner {
@@ -275,7 +287,7 @@ impl Session {
                     }
                     Owner::Permission(_) => session.permission_hook_said(batch, call, &key, says),
                     Owner::Post(_) => session.post_hook_said(batch, call, says, stop),
-                    Owner::Prompt | Owner::TurnEnd => {}
+                    Owner::Prompt | Owner::Intake | Owner::TurnEnd => {}
                 });
             }
         }
@@ -309,6 +321,7 @@ impl Session {
                     text: first.map_or_else(|| "".into(), |prompt| args::text_of(&prompt.content)),
                 }
             }
+            Owner::Intake => self.intake.facts(),
             Owner::Pre(call) | Owner::Permission(call) => HookFacts::Call { call },
             Owner::Post(call) => self.result_facts(call),
             Owner::TurnEnd => {
@@ -378,7 +391,7 @@ fn says_of(owner: Owner, decides: bool, reply: HookReply) -> Says {
     }
     let permission = matches!(owner, Owner::Permission(_));
     let stops = match owner {
-        Owner::Prompt | Owner::Pre(_) | Owner::Permission(_) => !reply.go_on,
+        Owner::Prompt | Owner::Intake | Owner::Pre(_) | Owner::Permission(_) => !reply.go_on,
         Owner::Post(_) | Owner::TurnEnd => false,
     };
     let stopped = stops.then(|| why_stopped(&reply));

@@ -17,6 +17,7 @@
 
 mod args;
 mod ask;
+mod beside;
 mod cancel;
 mod close;
 mod commands;
@@ -27,6 +28,7 @@ mod estimate;
 mod frozen;
 mod hooks;
 mod ids;
+mod intake;
 mod permits;
 mod phase;
 mod queue;
@@ -54,22 +56,24 @@ pub use config::SessionConfig;
 pub use frozen::schema_tokens;
 
 use ask::{AskFor, OpenAsk};
+use beside::Beside;
 use close::Closing;
 use commands::Owed;
 use config::ModelConfig;
 use effects::{Effects, State};
 use estimate::Estimate;
 use ids::{Ids, Random};
+use intake::Intake;
 use phase::{Gate, Phase, Save, Sent};
 use queue::{out::Out, prompts::Prompts};
 use timers::{First, Name, Timer};
 
 use crate::vocab::{
-    Agent, AskId, Block, CallId, CommandId, Due, Effect, EffectBody, Failure, FailureKind, HookId,
-    HookSpec, Input, Level, Message, MessageId, Misuse, ModelRef, ModelRequest, Now, Origin,
-    Output, PermissionUpdate, PromptId, RawJson, RequestId, Role, RunId, SessionInfo, Signal, Text,
-    ToolInput, ToolSpec, ToolUpdate, UnapprovedSource, UnloadedHook, UriSpec, What, WriteBody,
-    WriteId,
+    Agent, AskId, Block, Briefing, CallId, CommandId, Due, Effect, EffectBody, Failure,
+    FailureKind, HookId, HookSpec, Input, Level, Message, MessageId, Misuse, ModelRef,
+    ModelRequest, Now, Origin, Output, PermissionUpdate, PromptId, RawJson, RequestId, Role, RunId,
+    SessionInfo, Signal, Text, ToolInput, ToolSpec, ToolUpdate, UnapprovedSource, UnloadedHook,
+    UriSpec, What, WriteBody, WriteId,
 };
 
 /// Marks the hook timer of a question to the host, so that its number isn't taken for a hook's.
@@ -94,6 +98,8 @@ pub struct Session {
     effects: Effects,
     asks: BTreeMap<AskId, OpenAsk>,
     hooks: BTreeMap<HookId, hooks::Run>,
+    /// Prompts that aren't admitted yet.
+    intake: Intake,
     prompts: Prompts,
     /// Pending prompts wait for the next prompt or Promote, after a cancel that kept them.
     held: bool,
@@ -115,9 +121,10 @@ pub struct Session {
     permitting: Vec<(WriteId, Vec<PermissionUpdate>)>,
     /// What answers changed of the rules, oldest first.
     changes: Vec<permits::Change>,
-    /// What entered the history outside a turn, the summary of a compaction by hand too, until a turn takes it to its
-    /// write.
+    /// What entered the history outside a turn, the summary of a compaction by hand too, until it is written.
     unsaved: Vec<Arc<Message>>,
+    /// Such messages while they are being written.
+    beside: Option<Beside>,
     shells: BTreeMap<CommandId, shell::Shell>,
     /// What shell commands gave, until it may enter the history.
     shell_news: Vec<Arc<Message>>,
@@ -184,6 +191,7 @@ impl Session {
             effects: Effects::default(),
             asks: BTreeMap::new(),
             hooks: BTreeMap::new(),
+            intake: Intake::default(),
             prompts: Prompts::default(),
             held: false,
             active: false,
@@ -194,6 +202,7 @@ impl Session {
             rewindable: BTreeMap::new(),
             compact_queued: None,
             unsaved: Vec::new(),
+            beside: None,
             approving: Vec::new(),
             permitting: Vec::new(),
             changes: Vec::new(),
@@ -309,6 +318,10 @@ impl Session {
             .map(|tool| self.with_uris(tool))
             .collect();
         self.info.tools = self.visible.iter().map(|tool| tool.name.clone()).collect();
+        self.info.briefing = Briefing {
+            system: self.config.system.clone(),
+            tools: self.visible.clone(),
+        };
         self.estimate
             .set_fixed(self.config.system.as_deref(), &self.visible);
     }
@@ -377,6 +390,7 @@ impl Session {
             Phase::Closed => return None,
             Phase::Idle | Phase::Admitting(..) | Phase::Waiting(_) | Phase::Checking(..) => {}
         }
+        first.see(Name::Beside, 0, self.beside_until_us());
         for (command, until_us) in self.owed_until_us() {
             first.see(Name::Owed, command.0, until_us);
         }
@@ -396,6 +410,7 @@ impl Session {
     fn fire(&mut self, timer: Timer) {
         match timer.name {
             Name::Flush => self.flush_over(),
+            Name::Beside => self.beside_over(),
             Name::Owed => self.owed_too_long(CommandId(timer.id)),
             Name::Backoff => self.backed_off(),
             Name::Stall => self.stalled(),
@@ -425,10 +440,11 @@ impl Session {
             Input::Tool { call, update } => self.tool_update(call, update),
             Input::Hook { hook, outcome } => self.hook_settled(hook, outcome),
             Input::Store { write, ok } => {
-                if !self.setting_stored(write, &ok)
-                    && !self.approval_stored(write, &ok)
-                    && !self.permits_stored(write, &ok)
-                {
+                let known = self.beside_stored(write, &ok)
+                    || self.setting_stored(write, &ok)
+                    || self.approval_stored(write, &ok)
+                    || self.permits_stored(write, &ok);
+                if !known {
                     self.stored(write, ok);
                 }
             }
@@ -458,6 +474,9 @@ impl Session {
                 Gate::Refusal { .. } => WriteBody::Refusal(&save.messages),
             });
         }
+        if let Some(open) = self.beside.as_ref().filter(|open| open.write == write) {
+            return Some(WriteBody::Beside(&open.messages));
+        }
         let mut approving = self.approving.iter();
         if let Some((_, source)) = approving.find(|(waits, _)| *waits == write) {
             return Some(WriteBody::Approval(source));
@@ -472,6 +491,7 @@ impl Session {
                 setting,
             } if *waits == write => Some(WriteBody::Setting(setting)),
             commands::OwedFor::Setting { .. }
+            | commands::OwedFor::Admission
             | commands::OwedFor::Reload
             | commands::OwedFor::Rewind { .. }
             | commands::OwedFor::Barrier => None,

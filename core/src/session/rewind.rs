@@ -108,7 +108,9 @@ impl Session {
                 at: self.newest_message(),
                 dry_run,
             }),
-            OwedFor::Setting { .. } | OwedFor::Reload | OwedFor::Barrier => None,
+            OwedFor::Admission | OwedFor::Setting { .. } | OwedFor::Reload | OwedFor::Barrier => {
+                None
+            }
         }
     }
 }

@@ -7,6 +7,8 @@ use crate::vocab::Due;
 pub(super) enum Name {
     /// The write at a turn's end: how long its end waits for it. While the session drains, any write of a turn.
     Flush,
+    /// The write of what came between two turns, while the session closes.
+    Beside,
     /// What a command waits for from the disk, while the session drains; by command id.
     Owed,
     /// A retry's wait.
@@ -27,7 +29,7 @@ impl Name {
     /// The name that [`Due::why`] says.
     pub fn why(self) -> &'static str {
         match self {
-            Name::Flush | Name::Owed => "flush",
+            Name::Flush | Name::Beside | Name::Owed => "flush",
             Name::Backoff => "backoff",
             Name::Stall => "stall",
             Name::Approval => "approval",

@@ -5,10 +5,11 @@ use alloc::{boxed::Box, collections::VecDeque, format, string::String, sync::Arc
 use super::{
     Session, args,
     hooks::{Chain, Owner, Says, turn_end_facts},
+    intake::replace_text,
     phase::{Check, Fate, Gate, Phase, Save, Tried, Turn},
     queue::prompts::{Kind, Waiting},
 };
-use crate::session::config::{LeftoverSteer, RefuseAt, StoreFailure};
+use crate::session::config::{LeftoverSteer, PromptHook, RefuseAt, StoreFailure};
 use crate::vocab::{
     AskClose, Block, BudgetKind, CallId, Cause, Drain, DropWhy, Effect, End, Failure, FailureKind,
     HookFacts, HookPoint, Lane, Level, Message, MessageId, Origin, Pending, PromptId, QueueFate,
@@ -58,7 +59,11 @@ impl Session {
         }
         turn.submitted = true;
         self.say_unloaded();
-        let chain = self.chain(Owner::Prompt, None, self.now);
+        let chain = match self.config.policy.prompt_hook {
+            PromptHook::AtStart => self.chain(Owner::Prompt, None, self.now),
+            // They have judged it.
+            PromptHook::AtSubmit => Chain::default(),
+        };
         self.admit(turn, chain);
     }
 
@@ -126,10 +131,7 @@ impl Session {
                     input.and_then(|raw| args::string(&raw)),
                     turn.to_apply.front_mut(),
                 ) {
-                    first
-                        .content
-                        .retain(|block| !matches!(block, Block::Text(_)));
-                    first.content.insert(0, Block::Text(text));
+                    replace_text(&mut first.content, text);
                 }
                 note
             }
@@ -221,6 +223,9 @@ impl Session {
                 Some(message) => estimate.add_blocks(message.content.iter().map(Arc::as_ref)),
                 None => estimate.add_blocks(prompt.content.iter()),
             }
+            for (_, note) in &prompt.notes {
+                estimate.add_blocks(core::iter::once(&Block::Text(note.clone())));
+            }
         }
         for message in &turn.own {
             estimate.add_blocks(message.content.iter().map(Arc::as_ref));
@@ -309,6 +314,10 @@ impl Session {
         });
         self.say(What::Message(message.clone()));
         self.remember(message);
+        for (key, note) in prompt.notes {
+            let message = self.own_message(Role::User, Origin::Hook(key), &note, None);
+            turn.own.push(message);
+        }
         turn.applied.push(prompt.id);
     }
 
@@ -322,6 +331,11 @@ impl Session {
         });
         self.say(What::Message(message.clone()));
         self.remember_unsaved(message);
+        for (key, note) in prompt.notes {
+            let message = self.own_message(Role::User, Origin::Hook(key), &note, None);
+            self.say(What::Message(message.clone()));
+            self.remember_unsaved(message);
+        }
         self.say(What::PromptEnded {
             prompt: prompt.id,
             end: End::Local,

@@ -484,6 +484,8 @@ pub enum WriteBody<'a> {
     Turn(&'a [Arc<Message>]),
     /// What the turn added to the history so far, and at its end a turn-end hook's refusal, before it is announced.
     Refusal(&'a [Arc<Message>]),
+    /// What entered the history between two turns. Only the session's end waits for the write.
+    Beside(&'a [Arc<Message>]),
     /// A setting that counts only once it is stored.
     Setting(&'a Setting),
     /// The host approved a tool's content: from now on it isn't asked about. Nothing waits for the write.

@@ -293,10 +293,10 @@ pub enum Drain {
     All,
 }
 
-/// What a steer does to running tools.
+/// What a steer does to the calls of the reply that is being carried out. It stops none that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupting {
-    /// Those that can are detached, so that the model sees it at once.
+    /// Those that haven't begun are skipped ([`SkipWhy::Steered`]), so that the model hears it soon.
     Immediate,
     /// Nothing; it waits for them.
     Wait,

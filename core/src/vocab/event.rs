@@ -745,6 +745,8 @@ pub struct SessionInfo {
     pub settings: Box<Settings>,
     /// Names of the tools that the model sees.
     pub tools: Vec<Text>,
+    /// What the model is told first; empty where that isn't said.
+    pub briefing: Briefing,
     /// MCP servers: name and state.
     pub mcp: Vec<(Text, Text)>,
     /// Slash commands: name, description, hint for the arguments.
@@ -753,6 +755,15 @@ pub struct SessionInfo {
     pub skills: Vec<Text>,
     /// Media types that prompts may hold.
     pub media: Vec<Text>,
+}
+
+/// What a model is told before the history, as of the next request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Briefing {
+    /// The system text.
+    pub system: Option<Text>,
+    /// The tools that it sees.
+    pub tools: Arc<[ToolSpec]>,
 }
 
 /// The settings as they stand; [`Setting`] changes one of them.

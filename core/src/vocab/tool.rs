@@ -148,6 +148,8 @@ pub enum SkipWhy {
     Truncated,
     /// The turn ended first.
     TurnOver,
+    /// A steer came first, and interrupts what hasn't begun ([`Interrupting::Immediate`](super::Interrupting)).
+    Steered,
 }
 
 /// How a host may show a result; the model never sees it.

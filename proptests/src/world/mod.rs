@@ -63,6 +63,8 @@ pub struct World<A> {
     pub reads: bool,
     /// Stopped effects at which an agent may wait for one to settle.
     pub stopped_limit: usize,
+    /// Hooks judge prompts before their replies.
+    pub judges_first: bool,
     checker: Checker,
     next_command: u64,
     next_prompt: u64,
@@ -108,6 +110,7 @@ impl<A: Agent> World<A> {
             faults: Vec::new(),
             reads: true,
             stopped_limit: 1024,
+            judges_first: false,
             checker: Checker::new(scope),
             next_command: 1,
             next_prompt: 1,

@@ -207,6 +207,7 @@ impl Speaks for Openmax {
             efforts: Vec::new(),
             settings: Box::new(settings),
             tools: Vec::new(),
+            briefing: Briefing::default(),
             mcp: Vec::new(),
             commands: Vec::new(),
             skills: Vec::new(),

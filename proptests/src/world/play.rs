@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use turnwire::{
     protocol::openmax::Openmax,
-    session::{Session, SessionConfig},
+    session::{Session, SessionConfig, config::PromptHook},
     vocab::{laws::Scope, *},
 };
 
@@ -66,12 +66,14 @@ pub fn run_over<P: Speaks>(scenario: &Scenario) -> (Report, Recorded<P>) {
 /// Our session in its world.
 pub fn session_world(config: SessionConfig, info: SessionInfo) -> World<Session> {
     let stopped_limit = config.limits.stopped_effects;
+    let judges_first = config.policy.prompt_hook == PromptHook::AtSubmit;
     let mut world = World::new(
         Session::new(config, Box::new(info), START),
         Scope::Session,
         START,
     );
     world.stopped_limit = stopped_limit;
+    world.judges_first = judges_first;
     world
 }
 

@@ -159,6 +159,12 @@ impl<A: Agent> World<A> {
         }
     }
 
+    /// Whether a prompt waits for its reply.
+    pub fn owes_admission(&self) -> bool {
+        let mut owed = self.owed.values();
+        owed.any(|command| matches!(command, Command::Prompt(_)))
+    }
+
     /// S-07: the reply is the first output of its command, but for those whose outcome comes later
     /// and for the questions that a cancel closes.
     pub(super) fn check_reply_first(&mut self, call: &Call, from: usize) {
@@ -175,7 +181,8 @@ impl<A: Agent> World<A> {
                     | Command::Recall(_)
                     | Command::Close { .. }
             );
-        if !at_once {
+        let judged = self.judges_first && matches!(call.command, Command::Prompt(_));
+        if !at_once || judged {
             return;
         }
         let before = |said: &&Said| {

@@ -344,7 +344,8 @@ proptest! {
             turnwire_proptests::script::act(&mut world, action);
             let idle = world.mirror.turn().is_none()
                 && world.mirror.questions().is_empty()
-                && world.mirror.compacting().is_none();
+                && world.mirror.compacting().is_none()
+                && !world.owes_admission();
             let due = world.agent.poll_timeout();
             hold!(world, !idle || due.is_none(), "idle, and due {:?}", due);
         }

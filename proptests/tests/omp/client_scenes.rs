@@ -587,3 +587,34 @@ fn l9_lost_pieces_of_frames_are_found() {
     let events = rig.events();
     assert!(events.contains("N(Info)"), "{events}");
 }
+
+/// On this wire only a text that comes after an abort is never a command of the program's.
+#[test]
+fn omp_05_what_is_to_be_taken_as_it_is_runs_no_command() {
+    let mut rig = Rig::opened(Program::G2);
+    let literal = |id: u64, text: &str, deliver| {
+        let mut told = omp_client_kit::prompt(PromptId(id), text, deliver);
+        told.literal = true;
+        Command::Prompt(told)
+    };
+    let id = rig.command(literal(1, "/usage", Deliver::IfIdle));
+    assert_eq!(
+        rig.writes(),
+        [r#"{"id":"c1","type":"abort_and_prompt","message":"/usage"}"#]
+    );
+    rig.ok(id, "abort_and_prompt", None);
+    assert_eq!(
+        rig.replied(id),
+        Some(Ok(Answer::Admitted(Admitted::Started)))
+    );
+    let follow_up = rig.command(literal(2, " /usage", Deliver::FollowUp));
+    assert!(matches!(
+        rig.replied(follow_up),
+        Some(Err(Refusal::Unsupported(_)))
+    ));
+    rig.command(literal(3, "usage", Deliver::FollowUp));
+    assert_eq!(
+        rig.writes(),
+        [r#"{"id":"c3","type":"prompt","message":"usage","streamingBehavior":"followUp"}"#]
+    );
+}

@@ -11,8 +11,10 @@
 use crate::omp_kit;
 use crate::omp_server_kit;
 
+use std::sync::Arc;
+
 use omp_kit::{Row, recordings};
-use omp_server_kit::{Rig, config};
+use omp_server_kit::{Rig, config, info};
 use serde_json::{Value, json};
 use turnwire::protocol::omp::{OmpAsk, OmpOutcome, ServerConfig};
 use turnwire::vocab::*;
@@ -307,6 +309,109 @@ fn omp_06_settings_reach_the_session_and_bad_words_only_the_state() {
     assert_eq!(levels["data"], json!({"levels":["off","low","high"]}));
     let next = rig.query(r#"{"id":"1","type":"cycle_thinking_level"}"#);
     assert_eq!(next["data"], json!({"level":"low"}));
+}
+
+/// As the real program does: what changed, then the answer; and nothing twice that the answer says.
+#[test]
+fn omp_06_the_answer_to_a_setting_stands_behind_what_it_changed() {
+    let mut rig = Rig::new();
+    let kinds = |rig: &mut Rig| -> Vec<String> {
+        let lines = rig.take();
+        let kind = |line: &String| json_of(line)["type"].as_str().unwrap().to_owned();
+        lines.iter().map(kind).collect()
+    };
+    let mut now = info();
+    let mut set = |rig: &mut Rig, line: &str, change: &dyn Fn(&mut SessionInfo)| {
+        kinds(rig);
+        rig.host(line);
+        let call = rig.call();
+        rig.reply(call.id, Ok(Answer::Done));
+        assert_eq!(rig.lines, [""; 0], "{line}");
+        change(&mut now);
+        rig.event(What::Changed(Box::new(now.clone())));
+        kinds(rig)
+    };
+    let level = r#"{"id":"1","type":"set_thinking_level","level":"high"}"#;
+    let high = |info: &mut SessionInfo| info.settings.thinking = Some("high".into());
+    assert_eq!(
+        set(&mut rig, level, &high),
+        ["thinking_level_changed", "response"]
+    );
+    let name = r#"{"id":"2","type":"set_session_name","name":"n"}"#;
+    let named = |info: &mut SessionInfo| info.name = Some("n".into());
+    assert_eq!(
+        set(&mut rig, name, &named),
+        ["session_info_update", "response"]
+    );
+    let retry = r#"{"id":"3","type":"set_auto_retry","enabled":false}"#;
+    let off = |info: &mut SessionInfo| info.settings.auto_retry = false;
+    assert_eq!(set(&mut rig, retry, &off), ["response"]);
+    // Nobody asked for this one.
+    let model: ModelRef = ModelRef {
+        provider: Some("mock".into()),
+        model: "another".into(),
+    };
+    now.model = model;
+    rig.event(What::Changed(Box::new(now)));
+    assert_eq!(kinds(&mut rig), ["model_changed", "config_update"]);
+}
+
+#[test]
+fn an_agent_that_says_nothing_of_a_change_holds_no_answer_up() {
+    let mut rig = Rig::new();
+    rig.take();
+    rig.host(r#"{"id":"1","type":"set_auto_retry","enabled":false}"#);
+    let call = rig.call();
+    rig.reply(call.id, Ok(Answer::Done));
+    assert_eq!(rig.lines, [""; 0]);
+    let due = rig.server.poll_timeout().unwrap();
+    assert!(due.at_us <= rig.now.mono_us);
+    rig.tell(ServerInput::Woken);
+    assert_eq!(rig.one()["success"], true);
+    assert_eq!(rig.server.poll_timeout(), None);
+    // Whatever comes next is behind it, too.
+    rig.host(r#"{"id":"2","type":"set_auto_retry","enabled":true}"#);
+    let call = rig.call();
+    rig.reply(call.id, Ok(Answer::Done));
+    rig.event(What::Notice {
+        level: Level::Info,
+        code: None,
+        text: "news".into(),
+    });
+    let lines = rig.take();
+    assert!(
+        lines[0].contains("\"response\"") && lines[1].contains("\"notice\""),
+        "{lines:?}"
+    );
+}
+
+#[test]
+fn the_state_holds_what_the_model_is_told_now() {
+    let mut rig = Rig::new();
+    let state = rig.query(r#"{"id":"g","type":"get_state"}"#);
+    assert_eq!(state["data"]["systemPrompt"], json!([]));
+    assert_eq!(state["data"]["dumpTools"], json!([]));
+    let mut info = info();
+    info.briefing = Briefing {
+        system: Some("Be brief.".into()),
+        tools: Arc::from([ToolSpec {
+            name: "look".into(),
+            label: None,
+            description: "Looks.".into(),
+            schema: RawJson(r#"{"type":"object"}"#.into()),
+            side_effect: SideEffect::None,
+            hidden: false,
+            uri_arg: None,
+            route: Route::Host,
+        }]),
+    };
+    rig.event(What::Changed(Box::new(info)));
+    let state = rig.query(r#"{"id":"g","type":"get_state"}"#);
+    assert_eq!(state["data"]["systemPrompt"], json!(["Be brief."]));
+    assert_eq!(
+        state["data"]["dumpTools"],
+        json!([{"name": "look", "description": "Looks.", "parameters": {"type": "object"}}])
+    );
 }
 
 #[test]

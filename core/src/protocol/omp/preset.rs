@@ -3,7 +3,7 @@
 use crate::session::SessionConfig;
 use crate::session::config::{
     AfterCompaction, Compaction, ErrorPartial, Futile, Gates, LeftoverSteer, Parallel, Policy,
-    RefuseAt, Retry, Snapshots, StoreFailure, ToolEndOrder, WhenBusy,
+    PromptHook, RefuseAt, Retry, Snapshots, StoreFailure, ToolEndOrder, WhenBusy,
 };
 use crate::vocab::{Drain, Interrupting};
 
@@ -12,6 +12,7 @@ use crate::vocab::{Drain, Interrupting};
 ///
 /// - Both queues are drained one at a time; a steer is heard at once, and detaches calls that can be detached; what
 ///   came too late for its turn waits for the next one (OMP-06).
+/// - Hooks judge a prompt before it is acknowledged, in order of arrival; an abort cancels what is still judged.
 /// - Calls of one reply run side by side, and end as they finish.
 /// - Ten attempts, from half a second on, doubling, with jitter from the seed.
 /// - A partial reply stays in the history when nothing is tried again.
@@ -25,6 +26,7 @@ pub fn preset(config: &mut SessionConfig) {
     config.settings.auto_retry = true;
     config.settings.auto_compact = true;
     config.policy = Policy {
+        prompt_hook: PromptHook::AtSubmit,
         leftover_steer: LeftoverSteer::Keep,
         cancel_note: false,
         max_refusals: None,

@@ -25,10 +25,6 @@ pub struct ServerConfig {
     pub models: Vec<RawJson>,
     /// The session's file, if it has one, for `get_state` and `get_session_stats`.
     pub session_file: Option<Text>,
-    /// The text that the model is told first, for `get_state`.
-    pub system_prompt: Vec<Text>,
-    /// The tools that the model sees, as objects of `name`, `description` and `parameters`, for `get_state`.
-    pub dump_tools: Vec<RawJson>,
     /// Slash commands, as objects. Empty: those of the session.
     pub commands: Vec<RawJson>,
     /// The host's screen is served (`--mode rpc-ui`): approvals are asked there. They are in the other mode, too, since
@@ -43,8 +39,6 @@ impl ServerConfig {
             seed,
             models: Vec::new(),
             session_file: None,
-            system_prompt: Vec::new(),
-            dump_tools: Vec::new(),
             commands: Vec::new(),
             ui: false,
         }

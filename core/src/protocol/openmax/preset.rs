@@ -3,7 +3,7 @@
 use crate::session::SessionConfig;
 use crate::session::config::{
     AfterCompaction, Compaction, ErrorPartial, Futile, Gates, LeftoverSteer, Parallel, Policy,
-    RefuseAt, Retry, Snapshots, StoreFailure, ToolEndOrder, WhenBusy,
+    PromptHook, RefuseAt, Retry, Snapshots, StoreFailure, ToolEndOrder, WhenBusy,
 };
 
 /// Sets what this contract decides for a session, and leaves the embedder's own (model, tools, rules, hooks, budgets,
@@ -23,6 +23,7 @@ use crate::session::config::{
 /// - A reply over 16 MiB, or of more than 128 calls, is truncated.
 pub fn preset(config: &mut SessionConfig) {
     config.policy = Policy {
+        prompt_hook: PromptHook::AtStart,
         // Neither steers nor changed input can come from this wire.
         leftover_steer: LeftoverSteer::Drop,
         recheck_changed_input: true,

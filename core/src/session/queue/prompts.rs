@@ -2,7 +2,21 @@
 
 use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
 
-use crate::vocab::{Block, IdleSteer, Lane, Message, Prompt, PromptId, RawJson};
+use crate::vocab::{Block, IdleSteer, Lane, Message, Prompt, PromptId, RawJson, Text};
+
+/// A prompt as it comes, with what hooks add to it and their keys.
+#[derive(Clone, Debug)]
+pub(in crate::session) struct Submitted {
+    pub prompt: Prompt,
+    pub notes: Vec<(Text, Text)>,
+}
+
+impl Submitted {
+    pub fn new(prompt: Prompt) -> Self {
+        let notes = Vec::new();
+        Submitted { prompt, notes }
+    }
+}
 
 /// A prompt that was admitted and waits to be applied.
 #[derive(Clone, Debug)]
@@ -10,6 +24,8 @@ pub(in crate::session) struct Waiting {
     pub id: PromptId,
     pub content: Vec<Block>,
     pub details: Option<RawJson>,
+    /// What hooks added, with their keys: messages behind its own.
+    pub notes: Vec<(Text, Text)>,
     pub kind: Kind,
     /// Order of arrival over all queues.
     pub arrival: u64,
@@ -30,8 +46,10 @@ pub(in crate::session) enum Kind {
 }
 
 impl Waiting {
-    pub fn new(prompt: Prompt, arrival: u64) -> Self {
-        let bytes = prompt.bytes();
+    pub fn new(submitted: Submitted, arrival: u64) -> Self {
+        let Submitted { prompt, notes } = submitted;
+        let noted: usize = notes.iter().map(|(_, note)| note.len()).sum();
+        let bytes = prompt.bytes() + noted;
         let kind = match prompt.deliver {
             crate::vocab::Deliver::Context => Kind::Context,
             crate::vocab::Deliver::IfIdle
@@ -46,6 +64,7 @@ impl Waiting {
             id: prompt.id,
             content: prompt.content,
             details: prompt.details,
+            notes,
             kind,
             arrival,
             promoted: false,
@@ -262,7 +281,7 @@ mod tests {
             literal: false,
             details: None,
         };
-        Waiting::new(prompt, id)
+        Waiting::new(Submitted::new(prompt), id)
     }
 
     /// One prompt in every queue, two of them in the steer queue.

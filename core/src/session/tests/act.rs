@@ -6,8 +6,8 @@ use super::world::{SECOND, World, config, hook, observer, prompt, rule, tool};
 use crate::session::{
     SessionConfig,
     config::{
-        AfterCompaction, ErrorPartial, Futile, LeftoverSteer, Parallel, Price, RefuseAt,
-        RuleBehaviour, Snapshots, StoreFailure, ToolEndOrder, UnapprovedSource, WhenBusy,
+        AfterCompaction, ErrorPartial, Futile, LeftoverSteer, Parallel, Price, PromptHook,
+        RefuseAt, RuleBehaviour, Snapshots, StoreFailure, ToolEndOrder, UnapprovedSource, WhenBusy,
     },
 };
 use crate::vocab::*;
@@ -27,6 +27,12 @@ pub fn policy(about: &str) -> SessionConfig {
         let timeouts = &mut config.timeouts;
         match name {
             "prompt_hook" => config.hooks.push(hook(HookPoint::PromptSubmit)),
+            "submit_hook" => {
+                policy.prompt_hook = PromptHook::AtSubmit;
+                for _ in 0..number {
+                    config.hooks.push(hook(HookPoint::PromptSubmit));
+                }
+            }
             "pre_hook" => config.hooks.push(hook(HookPoint::PreTool)),
             "perm_hook" => config.hooks.push(hook(HookPoint::Permission)),
             "post_hook" => config.hooks.push(hook(HookPoint::PostTool)),

@@ -281,21 +281,25 @@ fn tw_08_a_turn_is_stored_whole_though_it_was_summarised() {
         words(world.session.history()),
         ["Summary: s", "Assistant: done"]
     );
-    let effect = Effect::Store(WriteId(1));
-    let Some(EffectBody::Write(WriteBody::Turn(stored))) = world.session.body(RunId::MAIN, &effect)
-    else {
-        panic!("no write");
+    let stored = |write| match world
+        .session
+        .body(RunId::MAIN, &Effect::Store(WriteId(write)))
+    {
+        Some(EffectBody::Write(WriteBody::Turn(stored) | WriteBody::Beside(stored))) => {
+            words(stored)
+        }
+        _ => panic!("no write"),
     };
-    // What had entered the history before the turn is stored with it.
+    // What had entered the history before the turn was stored before it.
+    assert_eq!(stored(1), ["User: prompt 1"]);
     let wanted = [
-        "User: prompt 1",
         "User: prompt 2",
         "Assistant c1: ",
         "c1: out",
         "Summary: s",
         "Assistant: done",
     ];
-    assert_eq!(words(stored), wanted);
+    assert_eq!(stored(2), wanted);
 }
 
 /// Everything that the turns of a world have written, in order.
@@ -306,7 +310,7 @@ fn written(inputs: &[&str], loaded: Box<SessionInfo>) -> (World, Vec<Arc<Message
     for input in inputs {
         act(&mut world, input);
         let effect = Effect::Store(WriteId(writes + 1));
-        if let Some(EffectBody::Write(WriteBody::Turn(stored))) =
+        if let Some(EffectBody::Write(WriteBody::Turn(stored) | WriteBody::Beside(stored))) =
             world.session.body(RunId::MAIN, &effect)
         {
             all.extend_from_slice(stored);

@@ -17,8 +17,8 @@ use super::{
 use crate::session::config::{Parallel, ToolEndOrder};
 use crate::vocab::{
     AskId, Block, CallId, CancelWhy, CheckpointId, Decider, End, Failure, FailureKind, HookFacts,
-    MessageId, QueueFate, RawJson, Show, SideEffect, Text, ToolCause, ToolInput, ToolOutcome,
-    ToolSpec, TurnAnswer, What,
+    Interrupting, MessageId, QueueFate, RawJson, Show, SideEffect, SkipWhy, Text, ToolCause,
+    ToolInput, ToolOutcome, ToolSpec, TurnAnswer, What,
 };
 
 pub(super) use result::keep_within;
@@ -36,6 +36,8 @@ pub(super) struct Batch {
     asking: VecDeque<usize>,
     /// Set when a call or an answer ends the turn.
     over: Option<Over>,
+    /// A steer came: no more calls begin.
+    steered: bool,
 }
 
 /// What ends the turn out of the tool phase.
@@ -182,6 +184,7 @@ impl Batch {
             next: 0,
             asking: VecDeque::new(),
             over: None,
+            steered: false,
         }
     }
 
@@ -306,6 +309,9 @@ impl Session {
             if self.ask_next(&mut batch) {
                 continue;
             }
+            if batch.steered {
+                self.skip_waiting(&mut batch);
+            }
             let wave = batch.calls.get(batch.wave.clone()).unwrap_or_default();
             if wave.iter().all(|tool| matches!(tool.state, State::Said)) {
                 if batch.wave.end == batch.calls.len() {
@@ -321,7 +327,8 @@ impl Session {
                 .iter()
                 .filter(|tool| tool.is_under_way())
                 .count();
-            if batch.next < batch.wave.end && under_way < self.parallel_limit() && self.has_room() {
+            let may_begin = !batch.steered && batch.next < batch.wave.end;
+            if may_begin && under_way < self.parallel_limit() && self.has_room() {
                 let at = batch.next;
                 batch.next += 1;
                 self.begin_call(&mut turn, &mut batch, at);
@@ -330,6 +337,35 @@ impl Session {
             }
         }
         self.phase = Phase::Tools(turn, batch);
+    }
+
+    /// A steer came while calls run: those that haven't begun are skipped, so that the model hears it once the others are
+    /// through. Nothing that runs is cut short.
+    pub(super) fn steered(&mut self) {
+        match self.info.settings.interrupting {
+            Interrupting::Immediate => self.with_tools(|_, _, batch| batch.steered = true),
+            Interrupting::Wait => {}
+        }
+    }
+
+    /// Skips what hasn't begun, where ends are said in the order of the calls once those before it are said.
+    fn skip_waiting(&mut self, batch: &mut Batch) {
+        let under_way = batch.calls.iter().any(Tool::is_under_way);
+        match self.config.policy.tool_end_order {
+            ToolEndOrder::Call if under_way => return,
+            ToolEndOrder::Call | ToolEndOrder::Finish => {}
+        }
+        let why = SkipWhy::Steered;
+        for tool in &mut batch.calls {
+            if matches!(tool.state, State::Waiting) {
+                tool.state = State::Said;
+                tool.result = Some((skipped_result(why), true));
+                let call = tool.call;
+                self.say(What::ToolSkipped { call, why });
+            }
+        }
+        batch.wave.end = batch.calls.len();
+        batch.next = batch.wave.end;
     }
 
     /// How many calls may be under way: bounded so that their hooks and questions keep to their limits.

@@ -404,8 +404,7 @@ impl Session {
             State::Done(ended) | State::PostHook { ended, .. } => tool.state = State::Done(ended),
             State::Said => {}
             State::Waiting => {
-                let text = format!("not run: {}", skip_text(stop.skip));
-                tool.result = Some((vec![Block::Text(text.into())], true));
+                tool.result = Some((skipped_result(stop.skip), true));
                 self.say(What::ToolSkipped {
                     call,
                     why: stop.skip,
@@ -513,6 +512,7 @@ fn skip_text(why: SkipWhy) -> &'static str {
         SkipWhy::Cancelled => "cancelled",
         SkipWhy::Truncated => "the reply that made this call broke off",
         SkipWhy::TurnOver => "the turn ended first",
+        SkipWhy::Steered => "the user's message came first; call it again if it is still needed",
     }
 }
 

@@ -95,6 +95,9 @@ impl History {
             SkipWhy::Cancelled => "not run: cancelled",
             SkipWhy::Truncated => "not run: the reply that made this call broke off",
             SkipWhy::TurnOver => "not run: the turn ended first",
+            SkipWhy::Steered => {
+                "not run: the user's message came first; call it again if it is still needed"
+            }
         };
         self.pair(
             call,

@@ -124,6 +124,7 @@ fn info(history: Vec<Arc<Message>>) -> Box<SessionInfo> {
             auto_compact: true,
         }),
         tools: vec![],
+        briefing: Briefing::default(),
         mcp: vec![],
         commands: vec![],
         skills: vec![],

@@ -85,6 +85,7 @@ pub fn info() -> SessionInfo {
             auto_compact: true,
         }),
         tools: vec!["look".into(), "write".into()],
+        briefing: Briefing::default(),
         mcp: Vec::new(),
         commands: vec![("help".into(), "Helps".into(), "".into())],
         skills: Vec::new(),

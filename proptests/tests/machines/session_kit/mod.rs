@@ -7,8 +7,8 @@ use turnwire::{
         Session, SessionConfig,
         config::{
             AfterCompaction, Budgets, Compaction, ErrorPartial, Futile, Gates, LeftoverSteer,
-            Limits, LocalHook, ModelConfig, Parallel, Policy, RefuseAt, Retry, Rule, RuleBehaviour,
-            Snapshots, StoreFailure, Timeouts, ToolEndOrder, WhenBusy,
+            Limits, LocalHook, ModelConfig, Parallel, Policy, PromptHook, RefuseAt, Retry, Rule,
+            RuleBehaviour, Snapshots, StoreFailure, Timeouts, ToolEndOrder, WhenBusy,
         },
     },
     vocab::{laws::Scope, *},
@@ -109,6 +109,7 @@ pub fn info() -> Box<SessionInfo> {
         efforts: vec![],
         settings: Box::new(SessionConfig::new(ModelConfig::new("m", 0)).settings),
         tools: vec![],
+        briefing: Briefing::default(),
         mcp: vec![],
         commands: vec![],
         skills: vec![],
@@ -122,8 +123,10 @@ pub fn session(config: SessionConfig) -> Session {
 
 pub fn world(config: SessionConfig) -> World<Session> {
     let stopped_limit = config.limits.stopped_effects;
+    let judges_first = config.policy.prompt_hook == PromptHook::AtSubmit;
     let mut world = World::new(session(config), Scope::Session, START);
     world.stopped_limit = stopped_limit;
+    world.judges_first = judges_first;
     world
 }
 
@@ -236,7 +239,7 @@ fn policies() -> impl Strategy<Value = Policy> {
         refusal: true,
         mode,
     });
-    let flags = (any::<[bool; 8]>(), gates);
+    let flags = (any::<[bool; 9]>(), gates);
     let parallel = prop_oneof![
         1 => Just(Parallel::Reads),
         1 => Just(Parallel::QuietReads),
@@ -265,6 +268,11 @@ fn policies() -> impl Strategy<Value = Policy> {
             )| Policy {
                 compaction,
                 refuse_at,
+                prompt_hook: if f[8] {
+                    PromptHook::AtSubmit
+                } else {
+                    PromptHook::AtStart
+                },
                 leftover_steer: if f[0] {
                     LeftoverSteer::Keep
                 } else {

@@ -65,6 +65,7 @@ pub fn info() -> SessionInfo {
             auto_compact: true,
         }),
         tools: vec!["read_file".into(), "bash".into()],
+        briefing: Briefing::default(),
         mcp: Vec::new(),
         commands: vec![("help".into(), "Helps".into(), "".into())],
         skills: Vec::new(),
@@ -239,8 +240,12 @@ impl Rig {
         self.tell(ServerInput::Said(Box::new(Said::Event(event))));
     }
 
-    /// Lines since the last call.
+    /// Lines since the last call, those with them that the Server writes as soon as nothing more comes.
     pub fn take(&mut self) -> Vec<String> {
+        let due = self.server.poll_timeout();
+        if due.is_some_and(|due| due.at_us <= self.now.mono_us) {
+            self.tell(ServerInput::Woken);
+        }
         std::mem::take(&mut self.lines)
     }
 

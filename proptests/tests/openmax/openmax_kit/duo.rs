@@ -340,6 +340,7 @@ impl Duo {
                     Some(EffectBody::Write(
                         WriteBody::Prompt(messages)
                         | WriteBody::Turn(messages)
+                        | WriteBody::Beside(messages)
                         | WriteBody::Refusal(messages),
                     )) => messages.to_vec(),
                     _ => Vec::new(),

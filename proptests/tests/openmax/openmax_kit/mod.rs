@@ -435,6 +435,7 @@ pub fn info() -> SessionInfo {
             auto_compact: true,
         }),
         tools: vec!["read_file".into(), "write_file".into()],
+        briefing: Briefing::default(),
         mcp: Vec::new(),
         commands: Vec::new(),
         skills: Vec::new(),

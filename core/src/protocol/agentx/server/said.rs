@@ -237,6 +237,7 @@ impl Face {
                     SkipWhy::Cancelled => "The turn was cancelled before this call began",
                     SkipWhy::Truncated => "The reply broke off, so this call was not made",
                     SkipWhy::TurnOver => "The turn ended before this call began",
+                    SkipWhy::Steered => "The user's message came before this call began",
                 };
                 let content = [Block::Text(text.into())];
                 self.tool_result(*call, &content, true, None, run, out);

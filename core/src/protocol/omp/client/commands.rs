@@ -117,6 +117,12 @@ impl ClientFace {
             Ok(text) => text,
             Err(refusal) => return refuse(id, refusal, out),
         };
+        // A prompt's own line would run what begins with a slash; the one that aborts first doesn't.
+        let as_it_is = prompt.literal && text.trim_start().starts_with('/');
+        if as_it_is && busy && !preempts {
+            let what = "a text that begins with a slash, taken as it is, while a turn runs";
+            return refuse(id, Refusal::Unsupported(what), out);
+        }
         let full = self.prompts.len() >= self.config.queued_prompts
             || self.prompts.bytes().saturating_add(text.len()) > self.config.queued_bytes;
         if full {
@@ -125,7 +131,7 @@ impl ClientFace {
         self.newest = Some(prompt.id);
         let images = images(&prompt.content);
         let message = (&*text).into();
-        let line = if preempts {
+        if preempts {
             self.aborts.push(Abort {
                 wire: Wire::of(id),
                 command: None,
@@ -134,6 +140,8 @@ impl ClientFace {
                 answered: false,
             });
             self.stopping();
+        }
+        let line = if preempts || as_it_is {
             Line::from(AbortAndPrompt {
                 message,
                 images,

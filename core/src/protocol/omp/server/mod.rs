@@ -37,7 +37,7 @@ use self::queries::Query;
 use self::questions::Questions;
 use self::run::Run;
 use self::sessions::Change;
-use self::ticket::{Held, Ticket};
+use self::ticket::{Held, Ticket, Until};
 use super::wire::{Any, HostFault, HostLine, Response, Tag, host_text};
 use super::{HOST_LINE_MAX, Omp, OmpExtra, OmpOutcome, ServerConfig, codec};
 use crate::frame::{Split, SplitKind};
@@ -110,6 +110,8 @@ enum Pending {
     Shell(Ticket),
     Compact(Ticket),
     Withdraw(Ticket),
+    /// Success, with this payload, behind the lines that tell of the change.
+    Setting(Ticket, Option<Vec<u8>>),
     /// Success, with this payload.
     Then(Ticket, Option<Vec<u8>>),
     /// Tools of the host: their names, once they are taken.
@@ -260,10 +262,18 @@ impl ServerFace<Omp> for Face {
         self.resume(out);
     }
 
-    fn woken(&mut self, _: Now, _: &mut Outbox<Omp>) {}
+    fn woken(&mut self, now: Now, out: &mut Outbox<Omp>) {
+        self.tick(now);
+        // An agent that says nothing of a change.
+        self.release(Until::Changed, out);
+        self.resume(out);
+    }
 
     fn due(&self) -> Option<Due> {
-        None
+        self.awaits_change().then_some(Due {
+            at_us: self.now.mono_us,
+            why: "setting",
+        })
     }
 
     fn wants_lines(&self) -> bool {

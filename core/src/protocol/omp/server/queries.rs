@@ -9,7 +9,7 @@ use super::entries::{self, Entry, entry_id};
 use super::message::{pico_dollars, raw};
 use super::ticket::Ticket;
 use super::{Face, Pending, outside};
-use crate::json::{Lazy, Str};
+use crate::json::{self, Lazy, Str};
 use crate::protocol::Outbox;
 use crate::protocol::omp::Omp;
 use crate::protocol::omp::wire::{
@@ -140,6 +140,7 @@ impl Face {
         let goal = self.mirror.goal();
         let goal = self.own.goal.wire(goal, self.now.unix_ms).state;
         let todos = self.own.todos.as_ref().map(raw);
+        let tools: Vec<RawJson> = info.briefing.tools.iter().map(tool).collect();
         let settled = self.is_settling() && self.mirror.jobs().all(|job| !job.finite);
         let state = State {
             model: model.as_ref().map(|model| {
@@ -170,13 +171,13 @@ impl Face {
             fast_mode_active: Some(self.own.fast_mode),
             message_count: Some((self.mirror.history().len() as u64).into()),
             system_prompt: Some(
-                self.config
-                    .system_prompt
+                info.briefing
+                    .system
                     .iter()
                     .map(|text| (&**text).into())
                     .collect(),
             ),
-            dump_tools: Some(self.config.dump_tools.iter().map(raw).collect()),
+            dump_tools: Some(tools.iter().map(raw).collect()),
             context_usage: self.context_usage(),
             goal: goal.0.map_or(Maybe::Null, Maybe::Value),
             ..State::default()
@@ -339,4 +340,16 @@ impl Face {
             })
             .collect()
     }
+}
+
+/// A tool, as the model is told of it.
+fn tool(spec: &ToolSpec) -> RawJson {
+    let mut json = b"{\"name\":".to_vec();
+    json::write_str(&mut json, &spec.name);
+    json.extend_from_slice(b",\"description\":");
+    json::write_str(&mut json, &spec.description);
+    json.extend_from_slice(b",\"parameters\":");
+    json.extend_from_slice(spec.schema.as_str().as_bytes());
+    json.push(b'}');
+    RawJson(String::from_utf8_lossy(&json).as_ref().into())
 }

@@ -23,6 +23,17 @@ const ACTION: &str = "context-full";
 impl Face {
     /// One event. Never a delta.
     pub(super) fn said(&mut self, event: &Event, out: &mut Outbox<Omp>) {
+        let changed = matches!(event.what, What::Changed(_));
+        if !changed {
+            self.release(Until::Changed, out);
+        }
+        self.tell(event, out);
+        if changed {
+            self.release(Until::Changed, out);
+        }
+    }
+
+    fn tell(&mut self, event: &Event, out: &mut Outbox<Omp>) {
         let before = if matches!(event.what, What::Changed(_)) {
             self.mirror.info().cloned()
         } else {
@@ -274,15 +285,23 @@ impl Face {
         if model {
             self.printer.event(ModelChanged::default(), out);
         }
-        if model || thinking {
+        if thinking {
             let level = now.settings.thinking.as_deref();
             let line = ThinkingLevelChanged {
                 thinking_level: level.map(Into::into),
                 ..ThinkingLevelChanged::default()
             };
-            if thinking {
-                self.printer.event(line, out);
-            }
+            self.printer.event(line, out);
+        }
+        // The answer to a command says this.
+        let asked = [
+            "set_model",
+            "cycle_model",
+            "set_thinking_level",
+            "cycle_thinking_level",
+        ];
+        if (model || thinking) && !self.holds(Until::Changed, &asked) {
+            let level = now.settings.thinking.as_deref();
             let object = self.current_model();
             let line = ConfigUpdate {
                 model: object.as_ref().map(|model| {
@@ -509,6 +528,7 @@ impl Face {
                 };
                 self.data(ticket, &Data::Removed(removed), out);
             }
+            (Pending::Setting(ticket, json), Ok(_)) => self.hold(ticket, json, Until::Changed),
             (Pending::Then(ticket, json), Ok(_)) => self.give(ticket, json.as_deref(), out),
             (
                 Pending::Offer {
@@ -559,6 +579,7 @@ impl Face {
                 | Pending::Stop(ticket)
                 | Pending::Compact(ticket)
                 | Pending::Withdraw(ticket)
+                | Pending::Setting(ticket, _)
                 | Pending::Then(ticket, _)
                 | Pending::Offer { ticket, .. }
                 | Pending::Goal(ticket)
@@ -590,6 +611,7 @@ impl Face {
                 | Pending::Shell(ticket)
                 | Pending::Compact(ticket)
                 | Pending::Withdraw(ticket)
+                | Pending::Setting(ticket, _)
                 | Pending::Then(ticket, _)
                 | Pending::Offer { ticket, .. }
                 | Pending::Session(ticket, _)

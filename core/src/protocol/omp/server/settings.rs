@@ -33,7 +33,7 @@ impl Face {
         json: Option<Vec<u8>>,
         out: &mut Outbox<Omp>,
     ) {
-        self.call(Command::Set(setting), Pending::Then(ticket, json), out);
+        self.call(Command::Set(setting), Pending::Setting(ticket, json), out);
     }
 
     pub(super) fn set_model(

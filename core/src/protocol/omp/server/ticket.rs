@@ -36,6 +36,8 @@ pub(super) enum Until {
     Turn(TurnId),
     /// The end of the compaction.
     Compaction,
+    /// What the agent says next, which is what a setting changed.
+    Changed,
 }
 
 impl Ticket {
@@ -115,6 +117,17 @@ impl Face {
             data,
             until,
         });
+    }
+
+    /// Whether a success waits for this, to one of these commands.
+    pub(super) fn holds(&self, until: Until, commands: &[&str]) -> bool {
+        let mut held = self.held.iter();
+        held.any(|held| held.until == until && commands.contains(&held.ticket.command))
+    }
+
+    /// Whether a success waits for what a setting changed.
+    pub(super) fn awaits_change(&self) -> bool {
+        self.held.iter().any(|held| held.until == Until::Changed)
     }
 
     /// Gives the successes that waited for this, in their order.
