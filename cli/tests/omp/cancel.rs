@@ -116,3 +116,40 @@ fn a_retry_that_is_aborted_ends_the_prompt() {
     assert_eq!(of(program.seen(), "auto_retry_end")[0]["success"], false);
     assert_eq!(provider.requests().len(), 1);
 }
+
+#[test]
+fn omp_07_an_abort_before_the_first_byte() {
+    let home = Home::new();
+    let provider = Provider::start([Reply::stream().stall(), openai::says("Here.")]);
+    let mut program = Setup::omp(&home, &provider, "auto").start_as::<Omp>();
+    program.command("p", "prompt", json!({ "message": "Talk." }));
+    wait_for("the request", || (provider.playing() == 1).then_some(()));
+    program.command("a", "abort", json!({}));
+    program.see(&json!({ "type": "response", "id": "a", "success": true }));
+    program.see(&json!({ "type": "prompt_result", "id": "p", "status": "aborted" }));
+    let end = of(program.seen(), "message_end").last().unwrap()["message"].clone();
+    assert_eq!(
+        (&end["stopReason"], text_of(&end)),
+        (&json!("aborted"), String::new())
+    );
+    assert_eq!(deltas(&program.turn("Still there?")), "Here.");
+}
+
+#[test]
+fn omp_07_13_an_abort_takes_an_open_question_back() {
+    let home = Home::new();
+    let call = openai::calls(&[("c1", "bash", json!({ "command": "touch made" }))]);
+    let provider = Provider::start([call, openai::says("Here.")]);
+    let mut program = Setup::omp(&home, &provider, "ask").start_as::<Omp>();
+    program.command("p", "prompt", json!({ "message": "Run it." }));
+    let dialog = program.see(&json!({ "type": "extension_ui_request", "method": "select" }));
+    program.command("a", "abort", json!({}));
+    let cancel = program.see(&json!({ "type": "extension_ui_request", "method": "cancel" }));
+    assert_eq!(cancel["targetId"], dialog["id"]);
+    program.see(&json!({ "type": "prompt_result", "id": "p", "status": "aborted" }));
+    // An answer that comes too late changes nothing.
+    program
+        .send(&json!({ "type": "extension_ui_response", "id": dialog["id"], "value": "Approve" }));
+    assert_eq!(deltas(&program.turn("Still there?")), "Here.");
+    assert_eq!(home.read("made"), None);
+}

@@ -260,3 +260,62 @@ fn omp_10_messages_come_in_pages() {
     assert_eq!(text_of(&messages[0]), "Two.");
     assert!(last["data"].get("nextCursor").is_none(), "{last}");
 }
+
+#[test]
+fn omp_03_thinking_comes_before_text() {
+    let home = Home::new();
+    let reply = Reply::stream()
+        .bytes(openai::thinking("Let me "))
+        .bytes(openai::thinking("see."))
+        .bytes(openai::text("Yes."))
+        .bytes(openai::finish("stop"))
+        .bytes(openai::DONE);
+    let provider = Provider::start([reply]);
+    let mut program = Setup::omp(&home, &provider, "auto").start_as::<Omp>();
+    let lines = program.turn("Well?");
+    let updates: Vec<_> = of(&lines, "message_update")
+        .iter()
+        .map(|line| line["assistantMessageEvent"].clone())
+        .collect();
+    let mut kinds: Vec<&str> = updates
+        .iter()
+        .map(|update| update["type"].as_str().unwrap())
+        .collect();
+    kinds.dedup();
+    assert_eq!(
+        kinds,
+        [
+            "thinking_start",
+            "thinking_delta",
+            "thinking_end",
+            "text_start",
+            "text_delta",
+            "text_end"
+        ]
+    );
+    assert_eq!(
+        updates
+            .iter()
+            .find(|it| it["type"] == "thinking_end")
+            .unwrap()["content"],
+        "Let me see."
+    );
+    assert_eq!(deltas(&lines), "Yes.");
+}
+
+#[test]
+fn omp_03_a_stream_that_dies_after_text_is_an_error_that_keeps_it() {
+    let home = Home::new();
+    let cut = Reply::stream().bytes(openai::text("Half")).cut();
+    let provider = Provider::start([cut, openai::says("Next.")]);
+    let mut program = Setup::omp(&home, &provider, "auto").start_as::<Omp>();
+    let lines = program.turn("go");
+    assert_eq!(lines.last().unwrap()["status"], "error");
+    let end = of(&lines, "message_end").last().unwrap()["message"].clone();
+    assert_eq!(
+        (&end["stopReason"], text_of(&end)),
+        (&json!("error"), "Half".to_owned())
+    );
+    assert_eq!(of(&lines, "auto_retry_start").len(), 0, "text was shown");
+    assert_eq!(deltas(&program.turn("on")), "Next.");
+}

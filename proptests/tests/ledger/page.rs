@@ -76,11 +76,13 @@ fn guarantees(by_id: &BTreeMap<String, Vec<&Test>>) -> String {
             if part.protocol.is_some() {
                 let _ = write!(text, " {} |", rules(&part, promise.id));
             }
+            let owed = part.owes(promise.id);
             let tests = match tables::why_untested(promise.id) {
                 Some(why) if tests.is_empty() => format!("none: {why}"),
                 _ => listed(tests),
             };
-            let _ = writeln!(text, " {tests} |");
+            let owed = owed.map_or(String::new(), |why| format!("<br>Owed: {why}."));
+            let _ = writeln!(text, " {tests}{owed} |");
         }
         text.push('\n');
     }

@@ -276,21 +276,233 @@ const SCENES: &[Scene] = &[
     ),
 ];
 
-/// Scenarios that lack tests, and tests that aren't there.
-pub fn wrong(tests: &[Test]) -> Vec<String> {
+/// The scenarios of omp. Behind a slash: the scene of a test that plays many.
+const OMP_SCENES: &[Scene] = &[
+    scene(
+        "text",
+        &[
+            "omp/scenes::omp_03_scenes_give_their_lines / omp_03 text [02]",
+            "omp/client_recordings::omp_03_a_text_turn",
+        ],
+        &["omp/turns::omp_03_a_prompt_is_answered_and_then_done"],
+    ),
+    scene(
+        "thinking",
+        &[
+            "omp/scenes::omp_03_scenes_give_their_lines / omp_03 thinking, then text [03]",
+            "omp/client_recordings::omp_03_thinking_comes_before_text",
+        ],
+        &["omp/turns::omp_03_thinking_comes_before_text"],
+    ),
+    scene(
+        "tools side by side",
+        &[
+            "omp/scenes::omp_03_scenes_give_their_lines / omp_03 two tools side by side [05]",
+            "omp/client_recordings::omp_06_two_tools_side_by_side",
+        ],
+        &[
+            "omp/tools::a_tool_runs_and_the_model_hears_of_it",
+            "omp/tools::calls_of_one_reply_run_side_by_side_and_end_as_they_finish",
+        ],
+    ),
+    scene(
+        "a call approved, and one denied",
+        &[
+            "omp/scenes::omp_03_scenes_give_their_lines / omp_13 approved, then denied [24]",
+            "omp/client_recordings::omp_13_an_approval_is_a_permission",
+        ],
+        &["omp/tools::omp_13_a_call_is_approved_and_another_isnt"],
+    ),
+    scene(
+        "a tool of the host's",
+        &[
+            "omp/scenes::omp_03_scenes_give_their_lines / omp_11 a tool of the host's",
+            "omp/client_questions::omp_11_a_host_s_tool_is_a_question",
+        ],
+        &["omp/tools::omp_11_a_tool_of_the_host_is_called_and_answers"],
+    ),
+    scene(
+        "an address of the host's",
+        &[
+            "omp/scenes::omp_03_scenes_give_their_lines / omp_12 a URI of the host's",
+            "omp/client_questions::omp_12_a_host_s_address_is_a_question",
+        ],
+        &["omp/tools::omp_12_an_address_of_the_host_is_read_by_it"],
+    ),
+    scene(
+        "a steer, a follow-up",
+        &[
+            "omp/scenes::omp_03_scenes_give_their_lines / omp_06 a steer while streaming [07]",
+            "omp/scenes::omp_03_scenes_give_their_lines / omp_06 a follow-up queued by a prompt [08]",
+            "omp/client_recordings::omp_06_a_steer_goes_into_the_turn",
+        ],
+        &[
+            "omp/queues::omp_06_a_steer_goes_into_the_run",
+            "omp/queues::omp_06_a_follow_up_comes_after_it",
+        ],
+    ),
+    scene(
+        "a prompt in an open run",
+        &[
+            "omp/scenes::omp_03_scenes_give_their_lines / omp_05 a prompt without a behaviour in a running turn",
+            "omp/client_recordings::omp_05_a_busy_prompt_is_refused_once",
+        ],
+        &["omp/queues::omp_05_a_prompt_in_an_open_run_says_how_or_fails"],
+    ),
+    scene(
+        "abort: nothing runs",
+        &["omp/scenes::omp_03_scenes_give_their_lines / omp_07 an abort when idle"],
+        &["omp/cancel::an_abort_with_nothing_to_abort_is_a_success"],
+    ),
+    scene(
+        "abort: before the first byte",
+        &["omp/scenes::omp_03_scenes_give_their_lines / omp_07 an abort before the first byte"],
+        &["omp/cancel::omp_07_an_abort_before_the_first_byte"],
+    ),
+    scene(
+        "abort: text streams",
+        &[
+            "omp/scenes::omp_03_scenes_give_their_lines / omp_07 an abort while streaming",
+            "omp/client_recordings::omp_07_an_abort_keeps_what_is_queued",
+        ],
+        &["omp/cancel::omp_07_an_abort_ends_the_run_and_the_session_goes_on"],
+    ),
+    scene(
+        "abort: a tool runs",
+        &[
+            "omp/scenes::omp_03_scenes_give_their_lines / omp_07 an abort while the last tool runs [10]",
+            "omp/client_recordings::omp_07_an_abort_while_a_tool_runs",
+        ],
+        &["omp/cancel::omp_07_an_abort_in_a_tool_ends_its_processes"],
+    ),
+    scene(
+        "abort: a tool of the host's runs",
+        &[
+            "omp/scenes::omp_03_scenes_give_their_lines / omp_11 an abort while a tool of the host's runs",
+            "omp/client_questions::omp_11_a_host_s_tool_fails_or_is_taken_back",
+        ],
+        &["omp/tools::omp_11_an_abort_reaches_a_tool_of_the_host"],
+    ),
+    scene(
+        "abort: an approval is open",
+        &[
+            "omp/scenes::omp_03_scenes_give_their_lines / omp_13 a cancel with a question open, a second call never begun",
+        ],
+        &["omp/cancel::omp_07_13_an_abort_takes_an_open_question_back"],
+    ),
+    scene(
+        "abort: the wait before a retry",
+        &[
+            "omp/scenes::omp_03_scenes_give_their_lines / omp_03 abort_retry in the wait, then a failure that isn't retried [32]",
+            "omp/client_scenes::omp_07_an_abort_in_the_wait_of_a_retry",
+        ],
+        &["omp/cancel::a_retry_that_is_aborted_ends_the_prompt"],
+    ),
+    scene(
+        "abort and a prompt in one",
+        &[
+            "omp/scenes::omp_03_scenes_give_their_lines / omp_07 abort_and_prompt",
+            "omp/client_scenes::omp_07_abort_and_prompt",
+        ],
+        &["omp/cancel::omp_07_an_abort_and_a_prompt_in_one"],
+    ),
+    scene(
+        "provider: a refusal",
+        &[
+            "omp/scenes::omp_03_scenes_give_their_lines / omp_03 abort_retry in the wait, then a failure that isn't retried [32]",
+        ],
+        &["omp/turns::omp_03_a_provider_that_refuses_ends_the_prompt_and_not_the_session"],
+    ),
+    scene(
+        "provider: an attempt that fails and one that doesn't",
+        &[
+            "omp/scenes::omp_03_scenes_give_their_lines / omp_03 a stream that failed after a message began is tried again [30]",
+            "omp/client_recordings::omp_03_a_failed_attempt_is_part_of_its_step",
+        ],
+        &["omp/turns::a_failed_attempt_is_tried_again"],
+    ),
+    scene(
+        "provider: stream cut after text",
+        &[
+            "omp/scenes::omp_03_scenes_give_their_lines / omp_03 a failure inside the stream after text",
+            "omp/scenes::omp_03_scenes_give_their_lines / omp_03 no completion signal, a half call",
+        ],
+        &["omp/turns::omp_03_a_stream_that_dies_after_text_is_an_error_that_keeps_it"],
+    ),
+    scene(
+        "a command of the host's beside it",
+        &[
+            "omp/commands::omp_04_queries_wait_for_a_compact_and_shell_commands_dont",
+            "omp/client_recordings::omp_04_a_shell_runs_beside_everything",
+        ],
+        &["omp/tools::omp_04_a_command_of_the_host_runs_beside_the_rest"],
+    ),
+    scene(
+        "frames beyond the limit",
+        &[
+            "omp/frames::omp_09_frames_beyond_the_limit_shrink_in_protocol_1_and_come_in_chunks_in_protocol_2",
+            "omp/client_recordings::omp_09_frames_in_pieces_are_whole_again",
+        ],
+        &[
+            "omp/frames::omp_09_a_frame_beyond_the_limit_is_cut_and_whole_again",
+            "omp/frames::omp_09_without_cutting_a_frame_is_made_smaller",
+        ],
+    ),
+    scene(
+        "history in pages",
+        &["omp/frames::omp_10_history_is_read_as_it_was_said"],
+        &["omp/turns::omp_10_messages_come_in_pages"],
+    ),
+    scene(
+        "end of input in a run",
+        &[
+            "omp/scenes::omp_03_scenes_give_their_lines / omp_18 end of input with a tool of the host's open [21]",
+            "omp/client_recordings::omp_18_the_end_of_input_ends_what_is_open",
+        ],
+        &[
+            "omp/host::omp_18_the_end_of_input_ends_a_run_and_leaves_nothing_behind",
+            "omp/host::omp_18_the_end_of_input_ends_a_stream",
+        ],
+    ),
+    scene(
+        "a signal in a run",
+        &["omp/scenes::omp_03_scenes_give_their_lines / omp_18 a signal in a run"],
+        &["omp/host::a_signal_ends_it_at_once_with_nothing_left_behind"],
+    ),
+    scene(
+        "going on with a session",
+        &["omp/client_lines::omp_10_the_history_of_a_session_is_told"],
+        &["omp/foreign::a_session_is_kept_where_the_client_says_and_goes_on"],
+    ),
+];
+
+/// The protocols, with their scenarios.
+const MATRICES: &[(&str, &[Scene])] = &[("openmax", SCENES), ("omp", OMP_SCENES)];
+
+/// Scenarios that lack tests, and tests that aren't there. `source` gives the text of a file.
+pub fn wrong(tests: &[Test], source: &dyn Fn(&str) -> String) -> Vec<String> {
     let mut wrong = Vec::new();
-    for scene in SCENES {
+    for (protocol, scene) in MATRICES
+        .iter()
+        .flat_map(|(name, scenes)| scenes.iter().map(move |scene| (name, scene)))
+    {
         for (level, folder, names) in [
             ("in memory", MEMORY, scene.memory),
             ("through the program", PROGRAM, scene.program),
         ] {
             if names.is_empty() {
-                wrong.push(format!("\"{}\" has no test {level}", scene.what));
+                wrong.push(format!(
+                    "{protocol}: \"{}\" has no test {level}",
+                    scene.what
+                ));
             }
             for name in names {
-                if find(tests, folder, name).is_none() {
+                let there = find(tests, folder, name).is_some_and(|(test, scene)| {
+                    scene.is_none_or(|scene| source(&test.path).contains(&format!("\"{scene}\"")))
+                });
+                if !there {
                     wrong.push(format!(
-                        "\"{}\" names {folder}{name}, which isn't there",
+                        "{protocol}: \"{}\" names {folder}{name}, which isn't there",
                         scene.what
                     ));
                 }
@@ -300,32 +512,54 @@ pub fn wrong(tests: &[Test]) -> Vec<String> {
     wrong
 }
 
-fn find<'t>(tests: &'t [Test], folder: &str, name: &str) -> Option<&'t Test> {
+/// The test, and which of its scenes.
+fn find<'t, 'n>(
+    tests: &'t [Test],
+    folder: &str,
+    name: &'n str,
+) -> Option<(&'t Test, Option<&'n str>)> {
     let (file, name) = name.split_once("::")?;
+    let (name, scene) = match name.split_once(" / ") {
+        Some((name, scene)) => (name, Some(scene)),
+        None => (name, None),
+    };
     let path = format!("{folder}{file}.rs");
-    tests
+    let test = tests
         .iter()
-        .find(|test| test.path == path && test.name == name)
+        .find(|test| test.path == path && test.name == name)?;
+    Some((test, scene))
 }
 
-/// The table.
+/// The tables.
 pub fn table(tests: &[Test]) -> String {
-    let mut text = String::from("| scenario | in memory | through the program |\n|---|---|---|\n");
+    let mut text = String::new();
     let cell = |folder: &str, names: &[&str]| {
         let found = names.iter().filter_map(|name| find(tests, folder, name));
         let shown: Vec<String> = found
-            .map(|test| format!("{}: `{}`", test.path, test.name))
+            .map(|(test, scene)| match scene {
+                Some(scene) => format!("{}: `{}` ({scene})", test.path, test.name),
+                None => format!("{}: `{}`", test.path, test.name),
+            })
             .collect();
         shown.join("<br>")
     };
-    for scene in SCENES {
-        let _ = writeln!(
+    for (protocol, scenes) in MATRICES {
+        let _ = write!(
             text,
-            "| {} | {} | {} |",
-            scene.what,
-            cell(MEMORY, scene.memory),
-            cell(PROGRAM, scene.program)
+            "### {protocol}, scene by scene\n\n| scenario | in memory | through the program |\n|---|---|---|\n"
         );
+        for scene in *scenes {
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} |",
+                scene.what,
+                cell(MEMORY, scene.memory),
+                cell(PROGRAM, scene.program)
+            );
+        }
+        text.push('\n');
     }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
     text
 }

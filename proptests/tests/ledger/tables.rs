@@ -41,40 +41,73 @@ pub struct Part {
     /// What the observer judges of them.
     pub rules: &'static [Rule],
     pub unseen: &'static [Unseen],
-    /// Whether each must be named by a test.
-    pub whole: bool,
+    /// What is still owed in part, and why: these needn't be named by a test, all others must. Nothing owed: it is whole.
+    pub owed: &'static [(&'static str, &'static str)],
+}
+
+/// What omp owes.
+const OMP_OWES: &[(&str, &str)] = &[
+    (
+        "OMP-10",
+        "pages of a session whose history was changed on disk",
+    ),
+    ("OMP-14", "an agent of ours has no subagents yet"),
+    ("OMP-15", "an agent of ours has no goals yet"),
+    ("OMP-16", "nobody here talks; a host is told so"),
+    ("OMP-19", "a session can't be forked or branched yet"),
+];
+
+/// Protocols that are being built: their ids are in no table yet.
+const COMING: &[&str] = &["WIRE-", "AX-"];
+
+/// Whether an id belongs to a protocol that is being built.
+pub fn is_coming(id: &str) -> bool {
+    COMING.iter().any(|prefix| id.starts_with(prefix))
+}
+
+impl Part {
+    /// Whether nothing is owed.
+    pub fn is_whole(&self) -> bool {
+        self.owed.is_empty()
+    }
+
+    /// Why this promise is owed in part.
+    pub fn owes(&self, id: &str) -> Option<&'static str> {
+        let owed = self.owed.iter().find(|(owed, _)| *owed == id);
+        owed.map(|(_, why)| *why)
+    }
 }
 
 /// Every table. A protocol is one line.
 pub fn parts() -> Vec<Part> {
     vec![
-        protocol::<Openmax>(true),
-        protocol::<Omp>(false),
-        part("Any session", GUARANTEES, true),
-        part("Every machine", LAWS, true),
-        part("The session's invariants", INVARIANTS, true),
+        protocol::<Openmax>(&[]),
+        protocol::<Omp>(OMP_OWES),
+        part("Any session", GUARANTEES),
+        part("Every machine", LAWS),
+        part("The session's invariants", INVARIANTS),
     ]
 }
 
-fn protocol<P: Observed>(whole: bool) -> Part {
+fn protocol<P: Observed>(owed: &'static [(&'static str, &'static str)]) -> Part {
     Part {
         protocol: Some(P::SPEC.name),
         heading: P::SPEC.name,
         promises: P::GUARANTEES,
         rules: P::RULES,
         unseen: P::UNSEEN,
-        whole,
+        owed,
     }
 }
 
-fn part(heading: &'static str, promises: &'static [Guarantee], whole: bool) -> Part {
+fn part(heading: &'static str, promises: &'static [Guarantee]) -> Part {
     Part {
         protocol: None,
         heading,
         promises,
         rules: &[],
         unseen: &[],
-        whole,
+        owed: &[],
     }
 }
 
@@ -103,6 +136,13 @@ pub fn cases() -> Vec<(String, cases::Case)> {
 fn an_id_is_in_one_table_and_in_order() {
     let mut seen = BTreeSet::new();
     for part in parts() {
+        for (id, why) in part.owed {
+            assert!(
+                part.promises.iter().any(|promise| promise.id == *id),
+                "{id}"
+            );
+            assert!(!why.contains('|') && why.len() > 10, "{id}");
+        }
         for promise in part.promises {
             assert!(seen.insert(promise.id), "{} is there twice", promise.id);
             let says = promise.says;
