@@ -7,6 +7,8 @@
 
 mod line;
 mod sse;
+#[cfg(test)]
+mod sse_tests;
 
 pub use line::{LineRules, LineSplitter, OverLong, Place, Split, SplitKind, Tail};
 pub use sse::{BadUtf8, SseDecoder, SseEvent, SseFault, SseFaultKind, SseLimits};

@@ -6,6 +6,8 @@ mod asks;
 mod host;
 mod ledger;
 mod shape;
+#[cfg(test)]
+mod tests;
 mod turn;
 
 use alloc::format;
