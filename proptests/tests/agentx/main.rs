@@ -16,5 +16,6 @@ mod recordings;
 mod server;
 mod server_recordings;
 mod server_scenes;
+mod server_streams;
 mod spec;
 mod strict;

@@ -234,6 +234,28 @@ fn hooks_before_a_call_are_told_of_it_and_judge() {
 }
 
 #[test]
+fn a_prompt_that_a_hook_blocks_has_one_result() {
+    let mut duo = with_hook("UserPromptSubmit");
+    duo.play("«u1»");
+    assert_eq!(duo.words(), "queued(u1) ask(hook_callback)");
+    assert_eq!(duo.requests[0]["request"]["input"]["prompt"], "text of u1");
+    duo.answer(1, json!({"decision":"block","reason":"not today"}));
+    let result = results(&duo)[0].clone();
+    assert_eq!(result["errors"], json!(["not today"]));
+    assert_eq!(
+        duo.words(),
+        "init end(error_during_execution,u1) completed(u1)"
+    );
+    duo.play("«u2»");
+    duo.answer(2, json!({"hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"it rains"}}));
+    duo.play("reply");
+    assert_eq!(
+        duo.words(),
+        "queued(u2) ask(hook_callback) started(u2) init assistant(text) end(success,u2) completed(u2)"
+    );
+}
+
+#[test]
 fn ax_s07_an_answer_that_comes_twice_makes_one_result() {
     let mut duo = strict();
     duo.play("«u1» calls(c1:write) «allow#1» «allow#1» ran(c1) «allow#1» reply");

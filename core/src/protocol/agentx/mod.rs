@@ -2,7 +2,7 @@
 //!
 //! One folder for two wires. *agentx* is the strict one: records are closed, nothing comes twice, the model and its
 //! provider are fixed when the process starts. *claude* is the wire that the SDKs of that name speak. What differs is a
-//! bit of the [`Policy`](policy::Policy), and never a path of its own in the code.
+//! bit of the [`Policy`], and never a path of its own in the code.
 
 mod client;
 pub mod decision;

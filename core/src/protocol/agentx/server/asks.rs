@@ -85,6 +85,16 @@ impl Waiters {
         });
     }
 
+    /// A request whose answer says nothing: it is known, and nobody waits for it.
+    pub(super) fn add_settled(&mut self, request: String, kind: Kind) {
+        self.settle(&Waiter {
+            request,
+            tool_use: None,
+            kind,
+            line: None,
+        });
+    }
+
     /// Takes the waiter of a request, once.
     fn take(&mut self, request: &str) -> Option<Waiter> {
         let at = self.open.iter().position(|open| open.request == request)?;

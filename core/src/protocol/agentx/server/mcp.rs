@@ -200,8 +200,13 @@ impl Face {
         });
         let request_id = self.printer.request_id();
         self.say_request(&request_id, &operation, out);
-        self.asks
-            .add(request_id, None, super::asks::Kind::Mcp(sent));
+        let noted = sent == Sent::Note;
+        let kind = super::asks::Kind::Mcp(sent);
+        if noted {
+            self.asks.add_settled(request_id, kind);
+        } else {
+            self.asks.add(request_id, None, kind);
+        }
     }
 
     fn list_mcp(&mut self, server: usize, cursor: Option<&str>, out: &mut Outbox<Agentx>) {

@@ -184,7 +184,10 @@ impl Prompts {
         let note = self.notes.remove(&prompt)?;
         if let Some(uuid) = &note.uuid {
             self.accepted.remove(uuid);
-            self.order.retain(|known| known != uuid);
+            // It came lately.
+            if let Some(at) = self.order.iter().rposition(|known| known == uuid) {
+                self.order.remove(at);
+            }
         }
         Some(note)
     }
@@ -240,6 +243,12 @@ impl Prompts {
         let prompt = self.prompt(uuid)?;
         let note = self.notes.get(&prompt)?;
         (!note.applied && note.booked > 0).then_some(prompt)
+    }
+
+    /// Whether one that the agent took hasn't been applied, nor ended.
+    pub(super) fn has_unapplied(&self) -> bool {
+        let mut notes = self.notes.values();
+        notes.any(|note| note.admitted && !note.applied && !note.local)
     }
 
     /// Prompts that have no end yet.
@@ -355,11 +364,7 @@ impl Face {
 
     /// A prompt ended and was never applied: the turn that it began has its result, or it gets one of its own.
     pub(super) fn unapplied_ended(&mut self, note: &Note, end: &End, out: &mut Outbox<Agentx>) {
-        if let Some(over) = self
-            .over
-            .as_mut()
-            .filter(|over| over.turn.prompts.is_empty())
-        {
+        if let Some(over) = self.over.as_mut().filter(|over| over.unapplied) {
             over.turn.uuids.extend(note.uuid.clone());
             return self.finish_turn(out);
         }

@@ -50,7 +50,7 @@ impl Face {
             What::Closed { why } => self.closed(why, out),
             What::PromptApplied { prompt, turn } => self.applied(*prompt, *turn, out),
             What::PromptEnded { prompt, end } => self.prompt_ended(*prompt, end, out),
-            What::TurnStarted { turn, .. } => self.turn_started(*turn, out),
+            What::TurnStarted { turn, cause } => self.turn_started(*turn, *cause, out),
             What::TurnEnded {
                 turn,
                 end,

@@ -45,6 +45,8 @@ pub(super) enum Stopped {
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) id: TurnId,
+    /// It began because of a prompt.
+    prompted: bool,
     /// What stands before everything else of it is out.
     begun: bool,
     /// The prompts that it answers, in order, and the host's ids of those that have one.
@@ -67,9 +69,10 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    fn new(id: TurnId) -> Self {
+    fn new(id: TurnId, cause: Cause) -> Self {
         Turn {
             id,
+            prompted: matches!(cause, Cause::Prompt | Cause::Queue),
             begun: false,
             prompts: Vec::new(),
             uuids: Vec::new(),
@@ -88,7 +91,7 @@ impl Turn {
 
     /// A turn for what needed none.
     pub(super) fn none() -> Self {
-        Turn::new(TurnId(0))
+        Turn::new(TurnId(0), Cause::NotSaid)
     }
 }
 
@@ -101,6 +104,8 @@ pub(super) struct Over {
     pub(super) report: TurnReport,
     /// Prompts of it whose ends haven't come.
     waits: BTreeSet<PromptId>,
+    /// Its prompt was never applied, and its end comes next.
+    pub(super) unapplied: bool,
 }
 
 impl Over {
@@ -112,6 +117,7 @@ impl Over {
             answer: None,
             report: TurnReport::default(),
             waits: BTreeSet::new(),
+            unapplied: false,
         }
     }
 }
@@ -136,9 +142,9 @@ impl Face {
         }
     }
 
-    pub(super) fn turn_started(&mut self, turn: TurnId, out: &mut Outbox<Agentx>) {
+    pub(super) fn turn_started(&mut self, turn: TurnId, cause: Cause, out: &mut Outbox<Agentx>) {
         self.finish_turn(out);
-        self.turn = Some(Turn::new(turn));
+        self.turn = Some(Turn::new(turn, cause));
         if self.config.policy.replay_place == ReplayPlace::AfterInit {
             self.state(SessionState::Running, out);
         }
@@ -243,6 +249,7 @@ impl Face {
             turn.jobs = self.mirror.jobs().map(|job| job.job).collect();
         }
         self.over = Some(Over {
+            unapplied: turn.prompted && turn.prompts.is_empty() && self.prompts.has_unapplied(),
             turn,
             end: over.end.clone(),
             answer: over.answer.cloned(),
@@ -267,24 +274,23 @@ impl Face {
             self.lifecycle_of(note.lifecycle(), end_state(end), out);
             return;
         }
-        self.lifecycle_of(note.lifecycle(), end_state(end), out);
+        let unapplied = !note.is_context()
+            && !note.is_applied()
+            && !matches!(end, End::Dropped(_) | End::Withdrawn);
         if note.is_local() {
             self.local_ended(&note, end, out);
-        } else if !note.is_context()
-            && !matches!(end, End::Dropped(_) | End::Withdrawn)
-            && !note.is_applied()
-        {
+        } else if unapplied {
             // It ended in a turn that never applied it: blocked, or failed before it began.
             self.unapplied_ended(&note, end, out);
         }
+        self.lifecycle_of(note.lifecycle(), end_state(end), out);
         self.withdrawn(prompt, out);
     }
 
     fn finish_if_done(&mut self, out: &mut Outbox<Agentx>) {
-        let done = self
-            .over
-            .as_ref()
-            .is_some_and(|over| over.waits.is_empty() && over.turn.jobs.is_empty());
+        let done = self.over.as_ref().is_some_and(|over| {
+            over.waits.is_empty() && over.turn.jobs.is_empty() && !over.unapplied
+        });
         if done {
             self.finish_turn(out);
         }

@@ -133,7 +133,7 @@ objects! { without ["subtype"];
 
 objects! { without ["behavior"];
     /// The call may run. Members that are judged with a rule of their own have any type here: see
-    /// [`Decision::judge`](super::Decision::judge).
+    /// [`decision`](crate::protocol::agentx::decision).
     Allow {
         /// An object. Empty: the input as it was.
         updated_input "updatedInput": Any<'a>,
