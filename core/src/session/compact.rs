@@ -8,15 +8,16 @@ use alloc::{boxed::Box, collections::BTreeSet, format, string::String, sync::Arc
 
 use super::{
     Session, estimate,
+    hooks::{Chain, Owner},
     phase::{Phase, Sent, Tried, Turn},
     retry::{account, no_completion},
 };
 use crate::json::{Members, ScanRules, scan};
 use crate::session::config::{AfterCompaction, Futile, WhenBusy};
 use crate::vocab::{
-    Answer, Block, CommandId, Compacted, CompactionFault, Effect, End, Failure, FailureKind, Hit,
-    Message, MessageId, ModelChunk, Origin, QueueFate, RawJson, Refusal, RequestId, Role, Text,
-    Trigger, Usage, What,
+    Answer, AskClose, Block, CommandId, Compacted, CompactionFault, Effect, End, Failure,
+    FailureKind, Hit, HookFacts, Message, MessageId, ModelChunk, Origin, QueueFate, RawJson,
+    Refusal, RequestId, Role, Text, Trigger, Usage, What,
 };
 
 /// What is left free beside the largest output.
@@ -40,6 +41,11 @@ pub(super) struct Compacting {
     pub sent: Sent,
     pub stall_at_us: Option<u64>,
     pub then: Then,
+    trigger: Trigger,
+    /// What the host wants the summary to keep in mind.
+    wishes: Option<Text>,
+    /// The hooks that are told of it.
+    hooks: Chain,
     plan: Plan,
     started_us: u64,
     begun: bool,
@@ -263,6 +269,13 @@ impl Session {
         plan: Plan,
         instructions: Option<&Text>,
     ) {
+        let wishes = instructions.filter(|text| !text.trim().is_empty()).cloned();
+        let facts = || HookFacts::Compaction {
+            trigger,
+            instructions: wishes.clone(),
+        };
+        let mut hooks = self.chain(Owner::Compaction, None, self.now);
+        self.next_hook(&mut hooks, Owner::Compaction, facts);
         self.say(What::CompactionStarted {
             trigger,
             span: Some(plan.span),
@@ -280,7 +293,7 @@ impl Session {
             messages: plan.cut,
             raw: 0,
         };
-        let text = match instructions.filter(|text| !text.trim().is_empty()) {
+        let text = match &wishes {
             Some(more) => format!("{INSTRUCTION}\n\nThe user asks besides: {more}"),
             None => INSTRUCTION.into(),
         };
@@ -293,6 +306,9 @@ impl Session {
             sent,
             stall_at_us: self.stall_deadline(),
             then,
+            trigger,
+            wishes,
+            hooks,
             plan,
             started_us: self.now.mono_us,
             begun: false,
@@ -392,6 +408,7 @@ impl Session {
         match result {
             Ok(text) => {
                 let compacted = self.replace_history(&mut open, text);
+                self.drop_chain(&mut open.hooks, &AskClose::Superseded);
                 self.say(What::CompactionEnded {
                     result: Ok(compacted),
                 });
@@ -510,8 +527,56 @@ impl Session {
         }
     }
 
+    /// What the hooks of the running compaction are told.
+    pub(super) fn compaction_facts(&self) -> HookFacts {
+        let told = match &self.phase {
+            Phase::Compacting(open) => Some((open.trigger, open.wishes.clone())),
+            Phase::Idle
+            | Phase::Admitting(..)
+            | Phase::Waiting(_)
+            | Phase::Saving(..)
+            | Phase::Requesting(..)
+            | Phase::Streaming(..)
+            | Phase::Backoff(..)
+            | Phase::Tools(..)
+            | Phase::Checking(..)
+            | Phase::Closed => None,
+        };
+        let (trigger, instructions) = told.unwrap_or((Trigger::Auto, None));
+        HookFacts::Compaction {
+            trigger,
+            instructions,
+        }
+    }
+
+    /// A hook was told of the compaction: the next one is.
+    pub(super) fn tell_of_compaction(&mut self) {
+        match core::mem::take(&mut self.phase) {
+            Phase::Compacting(mut open) => {
+                let (trigger, wishes) = (open.trigger, open.wishes.clone());
+                let facts = || HookFacts::Compaction {
+                    trigger,
+                    instructions: wishes,
+                };
+                self.next_hook(&mut open.hooks, Owner::Compaction, facts);
+                self.phase = Phase::Compacting(open);
+            }
+            other @ (Phase::Idle
+            | Phase::Admitting(..)
+            | Phase::Waiting(_)
+            | Phase::Saving(..)
+            | Phase::Requesting(..)
+            | Phase::Streaming(..)
+            | Phase::Backoff(..)
+            | Phase::Tools(..)
+            | Phase::Checking(..)
+            | Phase::Closed) => self.phase = other,
+        }
+    }
+
     /// Ends a compaction without a summary; gives back what it held up.
-    fn end_compaction(&mut self, open: Compacting, fault: CompactionFault) -> Then {
+    fn end_compaction(&mut self, mut open: Compacting, fault: CompactionFault) -> Then {
+        self.drop_chain(&mut open.hooks, &AskClose::Superseded);
         let mut then = open.then;
         if let Some(turn) = then.turn_mut() {
             turn.compaction_failed = true;

@@ -50,6 +50,8 @@ pub(super) enum Owner {
     Permission(CallId),
     Post(CallId),
     TurnEnd,
+    /// Nothing: it is told, and a compaction goes on beside it.
+    Compaction,
 }
 
 impl Owner {
@@ -60,6 +62,7 @@ impl Owner {
             Owner::Permission(_) => HookPoint::Permission,
             Owner::Post(_) => HookPoint::PostTool,
             Owner::TurnEnd => HookPoint::TurnEnd,
+            Owner::Compaction => HookPoint::PreCompact,
         }
     }
 }
@@ -232,7 +235,7 @@ impl Session {
                 let point = owner.point();
                 let reported = match owner {
                     Owner::Prompt | Owner::Intake | Owner::Pre(_) => !decides,
-                    Owner::Post(_) | Owner::TurnEnd => true,
+                    Owner::Post(_) | Owner::TurnEnd | Owner::Compaction => true,
                     Owner::Permission(_) => false,
                 };
                 if reported {
@@ -255,7 +258,8 @@ impl Session {
                     | Owner::Pre(_)
                     | Owner::Permission(_)
                     | Owner::Post(_)
-                    | Owner::TurnEnd => Says::Pass { note: None },
+                    | Owner::TurnEnd
+                    | Owner::Compaction => Says::Pass { note: None },
                 }
             }
         };
@@ -279,6 +283,7 @@ impl Session {
             Owner::Prompt => self.prompt_hook_said(&key, says),
             Owner::Intake => self.intake_hook_said(&key, says),
             Owner::TurnEnd => self.turn_end_hook_said(&key, says, stop.is_some()),
+            Owner::Compaction => self.tell_of_compaction(),
             Owner::Pre(call) | Owner::Permission(call) | Owner::Post(call) => {
                 self.with_tools(|session, turn, batch| match owner {
                     Owner::Pre(_) => {
@@ -287,7 +292,7 @@ impl Session {
                     }
                     Owner::Permission(_) => session.permission_hook_said(batch, call, &key, says),
                     Owner::Post(_) => session.post_hook_said(batch, call, says, stop),
-                    Owner::Prompt | Owner::Intake | Owner::TurnEnd => {}
+                    Owner::Prompt | Owner::Intake | Owner::TurnEnd | Owner::Compaction => {}
                 });
             }
         }
@@ -324,6 +329,7 @@ impl Session {
             Owner::Intake => self.intake.facts(),
             Owner::Pre(call) | Owner::Permission(call) => HookFacts::Call { call },
             Owner::Post(call) => self.result_facts(call),
+            Owner::Compaction => self.compaction_facts(),
             Owner::TurnEnd => {
                 let max = self.config.policy.max_refusals;
                 self.phase.turn().map_or(
@@ -392,7 +398,7 @@ fn says_of(owner: Owner, decides: bool, reply: HookReply) -> Says {
     let permission = matches!(owner, Owner::Permission(_));
     let stops = match owner {
         Owner::Prompt | Owner::Intake | Owner::Pre(_) | Owner::Permission(_) => !reply.go_on,
-        Owner::Post(_) | Owner::TurnEnd => false,
+        Owner::Post(_) | Owner::TurnEnd | Owner::Compaction => false,
     };
     let stopped = stops.then(|| why_stopped(&reply));
     let HookReply {

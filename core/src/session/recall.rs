@@ -34,7 +34,7 @@ impl Session {
         for message in messages {
             let message = self.recalled(&message, &mut calls);
             self.say(What::Message(message.clone()));
-            self.remember(message);
+            self.remember_unsaved(message);
         }
     }
 

@@ -151,6 +151,13 @@ pub enum HookFacts {
         /// The last text of the model.
         last: Option<Text>,
     },
+    /// The history is about to be summarised. The hook is only told: nothing waits for it.
+    Compaction {
+        /// Why.
+        trigger: Trigger,
+        /// What the summary should keep in mind, as the host said it.
+        instructions: Option<Text>,
+    },
     /// The facts of a point that only one protocol has.
     Other(RawJson),
 }
@@ -160,7 +167,10 @@ impl HookFacts {
     pub const fn call(&self) -> Option<CallId> {
         match self {
             HookFacts::Call { call } | HookFacts::Result { call, .. } => Some(*call),
-            HookFacts::Prompt { .. } | HookFacts::TurnEnd { .. } | HookFacts::Other(_) => None,
+            HookFacts::Prompt { .. }
+            | HookFacts::TurnEnd { .. }
+            | HookFacts::Compaction { .. }
+            | HookFacts::Other(_) => None,
         }
     }
 }

@@ -1,19 +1,21 @@
 //! Commands of the person's own, from their effect to the agent's input.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc;
 
 use turnwire::model::script::Script;
 use turnwire::vocab::{
-    Agent, CommandId, Due, Effect, EffectBody, Input, Misuse, Now, Output, RunId, ToolOutcome,
-    ToolUpdate,
+    Agent, CallId, CheckpointId, CommandId, Due, Effect, EffectBody, Input, MessageId, Misuse, Now,
+    Output, RawJson, RunId, ToolOutcome, ToolUpdate,
 };
 
 use super::effects::Effects;
-use super::{Caller, Job, Start, Stopper};
+use super::{Caller, Job, Report, Reporter, Start, Stopper};
 use crate::hooks::{Hooks, HooksConfig};
 use crate::model::Backend;
-use crate::tools::{Finished, ToolJob, Toolbox, ToolboxConfig};
+use crate::tools::{Bounds, Finished, Snapshots, ToolJob, Toolbox, ToolboxConfig};
 use crate::world::{Fixed, Forget, World};
 
 /// An agent whose effects are about one command line.
@@ -45,6 +47,48 @@ impl Agent for Line {
     }
 }
 
+/// An agent whose calls write one file, at message 3.
+struct Writes(RawJson);
+
+impl Agent for Writes {
+    fn handle(&mut self, _: Input<'_>, _: Now) -> Result<(), Misuse> {
+        Ok(())
+    }
+
+    fn poll_output(&mut self) -> Option<Output<'_>> {
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Due> {
+        None
+    }
+
+    fn wants_input(&self) -> bool {
+        true
+    }
+
+    fn wants_bulk(&self) -> bool {
+        true
+    }
+
+    fn body(&self, _: RunId, effect: &Effect) -> Option<EffectBody<'_>> {
+        let at = MessageId(3);
+        Some(match effect {
+            Effect::Snapshot { call, .. } => EffectBody::Snapshot {
+                call: *call,
+                name: "write_file",
+                input: &self.0,
+                at,
+            },
+            _ => EffectBody::Restore {
+                to: at,
+                at,
+                dry_run: false,
+            },
+        })
+    }
+}
+
 /// A driver that only notes what it is to start, and how often something was stopped.
 #[derive(Default)]
 struct Notes {
@@ -65,16 +109,20 @@ impl Start for Notes {
 }
 
 fn effects() -> Effects {
-    let tools = ToolboxConfig::new("/");
+    effects_in(Path::new("/"), None, Arc::new(|_| {}))
+}
+
+fn effects_in(root: &Path, snapshots: Option<Snapshots>, report: Reporter) -> Effects {
+    let tools = ToolboxConfig::new(root);
     let world = World {
-        snapshots: None,
+        snapshots,
         backend: Backend::Scripted(Arc::new(Script::parse("").unwrap())),
         hooks: Hooks::new(HooksConfig::beside(&tools, "s", Vec::new())),
         toolbox: Toolbox::new(tools).unwrap(),
         durable: Box::new(Forget),
         reload: Box::new(Fixed { tools: 0 }),
     };
-    Effects::new(world, Arc::new(|_| {}))
+    Effects::new(world, report)
 }
 
 #[test]
@@ -123,4 +171,68 @@ fn a_person_s_command_is_stopped_before_it_starts_or_while_it_runs() {
         assert_eq!(driver.stopped.load(Ordering::Relaxed), 1);
         assert!(effects.ready().is_none() && effects.is_running());
     }
+}
+
+#[test]
+fn a_file_is_put_aside_before_a_call_and_put_back_for_a_command() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().join("project");
+    std::fs::create_dir(&root).unwrap();
+    let file = root.join("a");
+    std::fs::write(&file, "old").unwrap();
+    let kept = Snapshots::at(place.path().join("kept"), 0, Bounds::default());
+    let (send, reports) = mpsc::channel();
+    let report: Reporter = Arc::new(move |report| send.send(report).unwrap());
+    let mut effects = effects_in(&root, Some(kept), report);
+    let mut driver = Notes::default();
+    let agent = Writes(RawJson(r#"{"path":"a","content":"new"}"#.into()));
+    let (call, checkpoint) = (CallId(1), CheckpointId(1));
+    effects.take(
+        &agent,
+        RunId::MAIN,
+        Effect::Snapshot { call, checkpoint },
+        5,
+    );
+    effects.start_due(5, &mut driver);
+    let Report::Snapshotted(told, ToolUpdate::Snapshotted { files, .. }) = reports.recv().unwrap()
+    else {
+        panic!("it wasn't put aside");
+    };
+    assert_eq!((told, &*files), (call, &["a".into()][..]));
+    std::fs::write(&file, "new").unwrap();
+    let command = CommandId(7);
+    effects.take(&agent, RunId::MAIN, Effect::Restore(command), 5);
+    effects.start_due(5, &mut driver);
+    let Report::Restored(told, Ok(done)) = reports.recv().unwrap() else {
+        panic!("it wasn't put back");
+    };
+    assert_eq!((told, &*done.restored), (command, &["a".into()][..]));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "old");
+}
+
+#[test]
+fn without_a_place_for_them_no_file_is_put_aside_and_the_call_does_not_run() {
+    let (mut effects, mut driver) = (effects(), Notes::default());
+    let agent = Writes(RawJson("{}".into()));
+    let (call, checkpoint) = (CallId(1), CheckpointId(1));
+    effects.take(
+        &agent,
+        RunId::MAIN,
+        Effect::Snapshot { call, checkpoint },
+        0,
+    );
+    effects.take(&agent, RunId::MAIN, Effect::Restore(CommandId(7)), 0);
+    effects.start_due(0, &mut driver);
+    let Some(Input::Tool {
+        update: ToolUpdate::Done { outcome, .. },
+        ..
+    }) = effects.ready()
+    else {
+        panic!("the call wasn't settled");
+    };
+    assert_eq!(outcome, ToolOutcome::Failed);
+    let Some(Input::Restored { outcome, .. }) = effects.ready() else {
+        panic!("the command wasn't settled");
+    };
+    assert!(outcome.is_err());
 }

@@ -12,7 +12,7 @@
 //! | `continuation`, `continuations_left` | `turn_end` | refusals that were honoured in this turn before, and how many more will be (null: all) |
 
 use turnwire::json::{Raw, ScanRules, scan_value, write_bool, write_raw, write_str, write_u64};
-use turnwire::vocab::{Block, CallId, HookFacts, HookPoint, RawJson};
+use turnwire::vocab::{Block, CallId, HookFacts, HookPoint, RawJson, Trigger};
 
 /// The members that every hook is told.
 pub(super) struct Told<'a> {
@@ -75,10 +75,28 @@ pub(super) fn write(told: &Told<'_>, facts: &HookFacts, tool: Option<(&str, &Raw
                 None => line.raw("continuations_left", Raw::NULL),
             }
         }
+        HookFacts::Compaction {
+            trigger,
+            instructions,
+        } => {
+            line.text("trigger", trigger_word(*trigger));
+            match instructions {
+                Some(text) => line.text("instructions", text),
+                None => line.raw("instructions", Raw::NULL),
+            }
+        }
         HookFacts::Other(facts) => line.json("facts", facts),
     }
     line.0.extend_from_slice(b"}\n");
     line.0
+}
+
+fn trigger_word(trigger: Trigger) -> &'static str {
+    match trigger {
+        Trigger::Manual => "manual",
+        Trigger::Auto => "auto",
+        Trigger::Overflow => "overflow",
+    }
 }
 
 /// The texts of a result, a line each; media are left out.

@@ -398,6 +398,8 @@ fn other(pick: u8) -> Option<Command> {
         HookPoint::Permission,
         HookPoint::PostTool,
         HookPoint::TurnEnd,
+        HookPoint::PreCompact,
+        HookPoint::PromptSubmit,
     ];
     let hooks = points.map(|point| {
         let key = Text::from(format!("host {point:?}"));

@@ -17,7 +17,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 use session_kit::{START, Story, cases, judged, plain, session, stories, tell, world};
 use turnwire::{
-    session::{Session, config::Parallel},
+    session::{
+        Session,
+        config::{Parallel, Snapshots},
+    },
     vocab::{
         laws::{Checker, Scope},
         *,
@@ -229,6 +232,50 @@ proptest! {
             }
             if let Said::Effect(_, Effect::RunTool { call }) = said {
                 hold!(world, !denied.contains(call), "{} runs against a rule", said);
+            }
+        }
+    }
+
+    #[test]
+    fn a_call_that_writes_runs_only_once_its_files_are_put_aside(
+        mut story in stories(Mix::CALLS, 60),
+        early in any::<bool>(),
+    ) {
+        story.config.policy.snapshots = if early { Snapshots::BeforeGate } else { Snapshots::BeforeRun };
+        let world = tell(&story);
+        let (mut writes, mut aside) = (BTreeSet::new(), BTreeSet::new());
+        for said in &world.said {
+            match said.what() {
+                Some(What::ToolStarted { call, name, .. }) if &**name == Tool::Write.name() => {
+                    writes.insert(*call);
+                }
+                Some(What::Checkpoint { call, .. }) => { aside.insert(*call); }
+                _ => {}
+            }
+            if let Said::Effect(_, Effect::RunTool { call }) = said {
+                let safe = !writes.contains(call) || aside.contains(call);
+                hold!(world, safe, "{} though its files weren't put aside", said);
+            }
+        }
+    }
+
+    #[test]
+    fn no_call_runs_while_files_are_put_back(
+        mut story in stories(Mix { commands: 60, ..Mix::ALL }, 60),
+    ) {
+        story.config.policy.snapshots = Snapshots::BeforeRun;
+        let world = tell(&story);
+        let mut restoring = None;
+        for said in &world.said {
+            match said {
+                Said::Effect(_, Effect::Restore(command)) => restoring = Some(*command),
+                Said::Effect(_, Effect::RunTool { .. }) => {
+                    hold!(world, restoring.is_none(), "{} while {:?} puts files back", said, restoring);
+                }
+                said => if let Some(What::Replied { command, .. }) = said.what()
+                    && restoring == Some(*command) {
+                    restoring = None;
+                },
             }
         }
     }

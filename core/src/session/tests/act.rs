@@ -36,6 +36,7 @@ pub fn policy(about: &str) -> SessionConfig {
             "pre_hook" => config.hooks.push(hook(HookPoint::PreTool)),
             "perm_hook" => config.hooks.push(hook(HookPoint::Permission)),
             "post_hook" => config.hooks.push(hook(HookPoint::PostTool)),
+            "compact_hook" => config.hooks.push(hook(HookPoint::PreCompact)),
             "end_hook" => config.hooks.push(hook(HookPoint::TurnEnd)),
             "observe" => config.hooks.push(observer(match value {
                 "prompt" => HookPoint::PromptSubmit,
@@ -259,6 +260,7 @@ pub fn act(world: &mut World, input: &str) -> Vec<String> {
                 "Permission" => HookPoint::Permission,
                 "PostTool" => HookPoint::PostTool,
                 "TurnEnd" => HookPoint::TurnEnd,
+                "PreCompact" => HookPoint::PreCompact,
                 other => panic!("point {other}"),
             };
             let spec = HookSpec {

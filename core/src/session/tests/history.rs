@@ -374,7 +374,9 @@ fn tw_08_what_a_write_holds() {
         &["Store w1", "r1 Text", "r1 Finish, End", "Set Auto"],
     );
     assert_eq!(look(&world, 1), ["not live"]);
-    assert_eq!(look(&world, 2), ["User: prompt 1", "Assistant: text"]);
+    // What the host recalled is no part of the prompt, and is kept with the turn.
+    let turn = ["User: before", "User: prompt 1", "Assistant: text"];
+    assert_eq!(look(&world, 2), turn);
     assert_eq!(look(&world, 3), ["Approvals(Auto)"]);
 }
 
