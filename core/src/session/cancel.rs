@@ -343,6 +343,8 @@ impl Session {
             return;
         }
         match stop {
+            // The next turn's prompt says enough.
+            Stopping::Cancel(CancelWhy::Preempted(_)) => {}
             Stopping::Cancel(_) => {
                 let note = self.own_message(
                     Role::User,

@@ -25,7 +25,8 @@ pub struct SessionConfig {
     pub system: Option<Text>,
     /// The model at start.
     pub model: ModelConfig,
-    /// Other models that `Setting::Model` may name. Empty: any name is taken, with the numbers of [`model`](Self::model).
+    /// Other models that `Setting::Model` may name. Empty: any name is taken, with the numbers of [`model`](Self::model),
+    /// but for its price.
     pub models: Vec<ModelConfig>,
     /// The driver's own tools; `Input::DriverTools` replaces them. What a host offers is a second set.
     pub tools: Vec<ToolSpec>,
@@ -187,7 +188,8 @@ pub struct Policy {
     pub prompt_hook: PromptHook,
     /// What becomes of a steer that came too late for its turn.
     pub leftover_steer: LeftoverSteer,
-    /// Whether a cancelled turn leaves a note in the history, for the model.
+    /// Whether a cancelled turn leaves a note in the history, for the model; one that gave way to a preempting prompt
+    /// leaves none.
     pub cancel_note: bool,
     /// How many refusals of the turn-end hooks are honoured in a turn; one more ends it `Unverified`. `None`: all.
     pub max_refusals: Option<u32>,

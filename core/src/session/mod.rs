@@ -345,8 +345,10 @@ impl Session {
             None => self.config.model.clone(),
             Some(name) => match self.model_named(&name) {
                 Some(model) => model.clone(),
+                // Its numbers are taken to be alike; its price isn't.
                 None => ModelConfig {
                     name,
+                    price: None,
                     ..self.config.model.clone()
                 },
             },

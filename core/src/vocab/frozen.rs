@@ -63,7 +63,7 @@ pub struct UnapprovedSource {
 /// A hook that the driver runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalHook {
-    /// Its key, point, matcher (a glob over the tool's name, at points that have a tool) and timeout.
+    /// Its key, point, matcher (globs over the tool's name, at points that have a tool) and timeout.
     pub spec: HookSpec,
     /// Whether its answer counts. An observe-only hook changes nothing; its failure is only reported.
     pub decides: bool,

@@ -131,3 +131,67 @@ fn the_details_of_a_prompt_count_among_its_bytes() {
     given.details = Some(RawJson("{}".into()));
     assert_eq!(given.bytes(), without + 2);
 }
+
+#[test]
+fn what_a_turn_cost_is_said_by_request_and_by_model() {
+    let mut config = config();
+    config.model.price = Some(crate::session::config::Price {
+        input: 5,
+        cache_read: 0,
+        cache_write: 0,
+        output: 0,
+        source: "list".into(),
+        as_of: "today".into(),
+    });
+    let mut world = World::new(config);
+    world.command(Command::Prompt(prompt(1, Deliver::IfIdle)));
+    let mut costs = Vec::new();
+    for (request, name) in [(1, Some("read")), (2, None)] {
+        if let Some(name) = name {
+            world.call(request, name, "n1", "{}");
+        }
+        let usage = Usage {
+            input: Some(10),
+            ..Usage::default()
+        };
+        let chunks = [
+            ModelChunk::Usage(usage),
+            ModelChunk::Finish("stop"),
+            ModelChunk::End,
+        ];
+        for chunk in chunks {
+            let request = RequestId(request);
+            let input = Input::Model { request, chunk };
+            world.session.handle(input, world.now).unwrap();
+        }
+        while let Some(output) = world.session.poll_output() {
+            let Output::Event(event) = output else {
+                continue;
+            };
+            if let What::RequestEnded { cost, .. } = &event.what {
+                costs.push(cost.clone());
+            }
+            if let What::TurnEnded { report, .. } = &event.what {
+                costs.extend(report.by_model.iter().map(|(_, _, cost)| cost.clone()));
+            }
+        }
+        if request == 1 {
+            let done = ToolUpdate::Done {
+                outcome: ToolOutcome::Ok,
+                content: Vec::new(),
+                show: None,
+            };
+            let (call, update) = (CallId(1), done);
+            let input = Input::Tool { call, update };
+            world.session.handle(input, world.now).unwrap();
+        }
+    }
+    let pico: Vec<u64> = costs
+        .iter()
+        .map(|cost| match cost {
+            Cost::Known { pico_usd, .. } => *pico_usd,
+            Cost::Unpriced { .. } | Cost::NotSaid => 0,
+        })
+        .collect();
+    assert_eq!(pico, [50, 50, 100]);
+}
