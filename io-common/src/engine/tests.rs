@@ -73,19 +73,21 @@ impl Agent for Writes {
 
     fn body(&self, _: RunId, effect: &Effect) -> Option<EffectBody<'_>> {
         let at = MessageId(3);
-        Some(match effect {
-            Effect::Snapshot { call, .. } => EffectBody::Snapshot {
+        let body = if let Effect::Snapshot { call, .. } = effect {
+            EffectBody::Snapshot {
                 call: *call,
                 name: "write_file",
                 input: &self.0,
                 at,
-            },
-            _ => EffectBody::Restore {
+            }
+        } else {
+            EffectBody::Restore {
                 to: at,
                 at,
                 dry_run: false,
-            },
-        })
+            }
+        };
+        Some(body)
     }
 }
 
