@@ -389,6 +389,7 @@ impl Face {
             HookFacts::Call { .. }
             | HookFacts::Result { .. }
             | HookFacts::TurnEnd { .. }
+            | HookFacts::Compaction { .. }
             | HookFacts::Other(_) => self.turn.as_ref().and_then(|turn| turn.uuids.first()),
         };
         if let Some(prompt) = prompt {
@@ -451,6 +452,18 @@ impl Face {
                         json.push(b']');
                     });
                 }
+            }
+            HookFacts::Compaction {
+                trigger,
+                instructions,
+            } => {
+                let trigger = match trigger {
+                    Trigger::Manual => "manual",
+                    Trigger::Auto | Trigger::Overflow => "auto",
+                };
+                text_member(json, "trigger", trigger);
+                let wishes = instructions.as_deref().unwrap_or_default();
+                text_member(json, "custom_instructions", wishes);
             }
             HookFacts::Result {
                 content, wall_us, ..
