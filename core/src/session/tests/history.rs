@@ -360,24 +360,32 @@ fn tw_08_what_a_write_holds() {
     let look = |world: &World, write: u64| {
         let effect = Effect::Store(WriteId(write));
         match world.session.body(RunId::MAIN, &effect) {
-            Some(EffectBody::Write(WriteBody::Prompt(messages) | WriteBody::Turn(messages))) => {
-                words(messages)
-            }
+            Some(EffectBody::Write(
+                WriteBody::Prompt(messages)
+                | WriteBody::Turn(messages)
+                | WriteBody::Beside(messages),
+            )) => words(messages),
             Some(EffectBody::Write(WriteBody::Setting(setting))) => vec![format!("{setting:?}")],
             _ => vec!["not live".to_string()],
         }
     };
     play(&mut world, &["Recall", "Prompt P1"]);
-    assert_eq!(look(&world, 1), ["User: prompt 1"]);
+    // What the host recalled is no part of the prompt: it is kept by itself.
+    assert_eq!(look(&world, 1), ["User: before"]);
+    assert_eq!(look(&world, 2), ["User: prompt 1"]);
     play(
         &mut world,
-        &["Store w1", "r1 Text", "r1 Finish, End", "Set Auto"],
+        &[
+            "Store w1",
+            "Store w2",
+            "r1 Text",
+            "r1 Finish, End",
+            "Set Auto",
+        ],
     );
-    assert_eq!(look(&world, 1), ["not live"]);
-    // What the host recalled is no part of the prompt, and is kept with the turn.
-    let turn = ["User: before", "User: prompt 1", "Assistant: text"];
-    assert_eq!(look(&world, 2), turn);
-    assert_eq!(look(&world, 3), ["Approvals(Auto)"]);
+    assert_eq!(look(&world, 2), ["not live"]);
+    assert_eq!(look(&world, 3), ["User: prompt 1", "Assistant: text"]);
+    assert_eq!(look(&world, 4), ["Approvals(Auto)"]);
 }
 
 #[test]
