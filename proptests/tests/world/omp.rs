@@ -36,6 +36,9 @@ fn kept_stories_stay_clean() {
         "set attempts 3\n> prompt if-idle\n+ model 0 end\n@ jump\n+ answer 0 host\n+ answer 0\n",
         // A prompt that was taken while a queued one's turn began.
         "set hooks all\n> prompt if-idle\n> prompt queue next\n@ skip 10157056\n> prompt queue next\n",
+        // A prompt that a hook still judges when the turn ends: nothing is settled.
+        "set hooks prompt\n> prompt if-idle\n+ hook 0 pass\n+ answer 0\n> prompt preempt\n+ model 0 end\n+ hook 0 pass\n",
+        "set hooks prompt\n> prompt if-idle\n+ answer 0\n+ model 65 half-call\n> prompt preempt\n",
         // A question that nobody can answer any more.
         "> prompt if-idle\n+ answer 0 asked\n= signal interrupt\n",
     ];

@@ -96,6 +96,13 @@ impl Prompts {
             .and_then(|prompt| self.0.get(&prompt))
             .is_some_and(|note| note.local)
     }
+
+    /// Whether one hasn't been admitted yet, such as one that a hook judges.
+    fn is_judging(&self) -> bool {
+        self.0
+            .values()
+            .any(|note| note.ticket.is_some() && !note.local)
+    }
 }
 
 impl Face {
@@ -322,6 +329,7 @@ impl Face {
         self.mirror.turn().is_none()
             && self.mirror.queue().is_empty()
             && self.mirror.compacting().is_none()
+            && !self.prompts.is_judging()
             && !self.pending_work
     }
 
