@@ -19,3 +19,4 @@ mod server_scenes;
 mod server_streams;
 mod spec;
 mod strict;
+mod wire;

@@ -29,8 +29,8 @@ use crate::json::{
 };
 pub use crate::protocol::WireFault;
 pub(in crate::protocol::agentx) use crate::protocol::member::KindRow;
-pub use crate::protocol::member::{Any, Kept, Maybe, Nullable, Num, Rest, Tag};
-use crate::protocol::member::{Fields, Map, key, last, objects};
+pub use crate::protocol::member::{Any, Kept, Map, Maybe, Nullable, Num, Rest, Tag};
+use crate::protocol::member::{Fields, key, last, objects};
 use crate::protocol::wire::Hole;
 
 pub use answer::*;
