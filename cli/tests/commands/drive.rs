@@ -41,7 +41,7 @@ fn the_demo_shows_a_whole_turn() {
         for part in [
             "Let me look at this folder first.\n",
             "● list_dir {\"path\": \".\"}\n  ✓ ok\n    notes.txt\n",
-            "I listed the current folder and saw 1 entries.",
+            "I listed the current folder. Lines that came back: 1.",
             "finished: stop",
         ] {
             assert!(done.stdout.contains(part), "{part}: {}", done.stdout);
@@ -60,7 +60,7 @@ fn the_demo_speaks_omp_too() {
     assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
     for part in [
         "● list_dir {\"path\": \".\"}\n  ✓ ok\n    notes.txt\n",
-        "I listed the current folder and saw 1 entries.",
+        "I listed the current folder. Lines that came back: 1.",
         "finished: stop",
     ] {
         assert!(done.stdout.contains(part), "{part}: {}", done.stdout);

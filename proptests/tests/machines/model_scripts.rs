@@ -92,7 +92,11 @@ fn the_builtin_script_makes_a_whole_turn() {
     let second = hear(script.api(), &script.reply(&request(&history, &tools)));
     assert_eq!(second.finish.as_deref(), Some("stop"));
     assert!(second.calls.is_empty());
-    for words in ["saw 3 entries", "scripted model", "turnwire --help"] {
+    for words in [
+        "Lines that came back: 3",
+        "scripted model",
+        "turnwire --help",
+    ] {
         assert!(second.text.contains(words), "{}", second.text);
     }
     history.push(message(Role::User, "and again"));
