@@ -25,28 +25,23 @@ fn same_text(read: &[u8], written: &[u8]) -> bool {
     }
 }
 
-/// Whether two values are the same, but for the second spelling of a request's id, which is read and never written:
-/// in the envelope, and in what a response holds.
+/// Whether two values are the same, but for the second spelling of a request's id, which is read and never written: in
+/// the envelope of a request and of a cancel, and in what a response holds.
 fn same_but_alias(read: &Value, written: &Value) -> bool {
     let mut read = read.clone();
-    settle(&mut read);
-    if let Some(response) = read.get_mut("response") {
-        settle(response);
+    match read.get("type").and_then(Value::as_str) {
+        Some("control_request" | "control_cancel_request") => settle(&mut read),
+        Some("control_response") => read.get_mut("response").into_iter().for_each(settle),
+        _ => {}
     }
     same_value(&read, written)
 }
 
 fn settle(value: &mut Value) {
-    let is_control = value.get("type").and_then(Value::as_str);
-    let is_control = is_control.is_none_or(|kind| kind.starts_with("control_"));
     let Some(object) = value.as_object_mut() else {
         return;
     };
-    if !is_control {
-        return;
-    }
-    if let Some(alias) = object.get("requestId").cloned() {
-        object.remove("requestId");
+    if let Some(alias) = object.remove("requestId") {
         object.entry("request_id").or_insert(alias);
     }
 }
