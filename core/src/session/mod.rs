@@ -29,6 +29,7 @@ mod frozen;
 mod hooks;
 mod ids;
 mod intake;
+mod left;
 mod permits;
 mod phase;
 mod queue;

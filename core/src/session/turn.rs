@@ -12,8 +12,8 @@ use super::{
 use crate::session::config::{LeftoverSteer, PromptHook, RefuseAt, StoreFailure};
 use crate::vocab::{
     AskClose, Block, BudgetKind, CallId, Cause, Drain, DropWhy, Effect, End, Failure, FailureKind,
-    HookFacts, HookPoint, Lane, Level, Message, MessageId, Origin, Pending, PromptId, QueueFate,
-    Role, StepId, Text, TurnId, TurnReport, What, WriteId,
+    HookFacts, HookPoint, Level, Message, MessageId, Origin, Pending, PromptId, QueueFate, Role,
+    StepId, Text, TurnId, TurnReport, What, WriteId,
 };
 
 /// An idle session gives back a text buffer that grew beyond this.
@@ -745,51 +745,6 @@ impl Session {
             self.text = String::new();
         }
         self.phase = Phase::Idle;
-    }
-
-    fn leftovers(&self) -> LeftoverSteer {
-        if self.closing.is_now() {
-            LeftoverSteer::Drop
-        } else {
-            self.config.policy.leftover_steer
-        }
-    }
-
-    /// What is left of the steer queue when its turn ends.
-    fn leave_steers(&mut self) {
-        let mut kept = Vec::new();
-        let policy = self.leftovers();
-        while let Some(prompt) = self.prompts.pop_steer() {
-            match (prompt.kind, policy) {
-                (Kind::Context, LeftoverSteer::Drop | LeftoverSteer::Keep) => {
-                    self.apply_idle(prompt)
-                }
-                (Kind::Prompt, LeftoverSteer::Drop) => {
-                    self.say(What::PromptEnded {
-                        prompt: prompt.id,
-                        end: End::Dropped(DropWhy::TurnOver),
-                    });
-                }
-                (Kind::Prompt, LeftoverSteer::Keep) => {
-                    self.say(What::Queued {
-                        prompt: prompt.id,
-                        lane: Lane::FollowUp,
-                    });
-                    kept.push(prompt);
-                }
-            }
-        }
-        self.prompts.keep_steers(kept);
-    }
-
-    /// Pending prompts that arrived up to a point end without a turn.
-    pub(super) fn drop_pending(&mut self, why: DropWhy, until: u64) {
-        for prompt in self.prompts.take_pending_until(until) {
-            self.say(What::PromptEnded {
-                prompt: prompt.id,
-                end: End::Dropped(why),
-            });
-        }
     }
 }
 

@@ -14,6 +14,7 @@ mod permissions;
 mod prompts;
 mod recordings;
 mod server;
+mod server_answers;
 mod server_recordings;
 mod server_scenes;
 mod server_streams;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use super::attachment::Manifest;
 use crate::json::{Kind, Lazy, Raw, Str};
 use crate::protocol::member::{
-    Any, Kept, Maybe, Member, Nullable, Num, objects, required, tagged, words,
+    Any, Kept, Maybe, Member, Nullable, Num, TextOr, objects, required, tagged, words,
 };
 use crate::protocol::spec::FieldKind;
 use crate::protocol::wire::Hole;
@@ -100,40 +100,7 @@ impl<'a> Block<'a> {
 }
 
 /// A plain text, or blocks. A block that isn't what its type says is kept as it came.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content<'a> {
-    /// A text.
-    Text(Lazy<'a>),
-    /// Blocks.
-    Blocks(Vec<Kept<'a, Block<'a>>>),
-}
-
-impl Default for Content<'_> {
-    fn default() -> Self {
-        Content::Blocks(Vec::new())
-    }
-}
-
-impl<'a> Deserialize<'a> for Content<'a> {
-    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Raw::deserialize(deserializer)?;
-        if value.kind() == Kind::String {
-            value.decode().map(Content::Text)
-        } else {
-            value.decode().map(Content::Blocks)
-        }
-        .map_err(serde::de::Error::custom)
-    }
-}
-
-impl Hole for Content<'_> {
-    fn put(&self, out: &mut Vec<u8>) {
-        match self {
-            Content::Text(text) => text.put(out),
-            Content::Blocks(blocks) => blocks.put(out),
-        }
-    }
-}
+pub type Content<'a> = TextOr<'a, Kept<'a, Block<'a>>>;
 
 objects! { without [];
     /// A message of a user: a person's, or what tools gave back.

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Deserializer};
 
 use super::Any;
-use super::member::{Kept, Maybe, Nullable, Num, objects, required, tagged, words};
-use crate::json::{Kind, Lazy, Raw, Str};
+use super::member::{Kept, Maybe, Nullable, Num, TextOr, objects, required, tagged, words};
+use crate::json::{Lazy, Raw, Str};
 use crate::protocol::spec::FieldKind;
 use crate::protocol::wire::Hole;
 
@@ -105,40 +105,7 @@ impl Hole for Image<'_> {
 }
 
 /// What a message says: a plain text, or blocks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content<'a> {
-    /// A text.
-    Text(Lazy<'a>),
-    /// Blocks.
-    Blocks(Vec<Block<'a>>),
-}
-
-impl Default for Content<'_> {
-    fn default() -> Self {
-        Content::Blocks(Vec::new())
-    }
-}
-
-impl<'a> Deserialize<'a> for Content<'a> {
-    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Raw::deserialize(deserializer)?;
-        if value.kind() == Kind::String {
-            value.decode().map(Content::Text)
-        } else {
-            value.decode().map(Content::Blocks)
-        }
-        .map_err(serde::de::Error::custom)
-    }
-}
-
-impl Hole for Content<'_> {
-    fn put(&self, out: &mut Vec<u8>) {
-        match self {
-            Content::Text(text) => text.put(out),
-            Content::Blocks(blocks) => blocks.put(out),
-        }
-    }
-}
+pub type Content<'a> = TextOr<'a, Block<'a>>;
 
 required! {
     Content<'a> = FieldKind::Any,

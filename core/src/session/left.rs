@@ -1,0 +1,55 @@
+//! What becomes of prompts that a turn leaves behind when it ends.
+
+use alloc::vec::Vec;
+
+use super::Session;
+use super::queue::prompts::Kind;
+use crate::session::config::LeftoverSteer;
+use crate::vocab::{DropWhy, End, Lane, What};
+
+impl Session {
+    pub(super) fn leftovers(&self) -> LeftoverSteer {
+        if self.closing.is_now() {
+            LeftoverSteer::Drop
+        } else {
+            self.config.policy.leftover_steer
+        }
+    }
+
+    /// What is left of the steer queue when its turn ends.
+    pub(super) fn leave_steers(&mut self) {
+        let mut kept = Vec::new();
+        let policy = self.leftovers();
+        while let Some(prompt) = self.prompts.pop_steer() {
+            match (prompt.kind, policy) {
+                (Kind::Context, LeftoverSteer::Drop | LeftoverSteer::Keep) => {
+                    self.apply_idle(prompt)
+                }
+                (Kind::Prompt, LeftoverSteer::Drop) => {
+                    self.say(What::PromptEnded {
+                        prompt: prompt.id,
+                        end: End::Dropped(DropWhy::TurnOver),
+                    });
+                }
+                (Kind::Prompt, LeftoverSteer::Keep) => {
+                    self.say(What::Queued {
+                        prompt: prompt.id,
+                        lane: Lane::FollowUp,
+                    });
+                    kept.push(prompt);
+                }
+            }
+        }
+        self.prompts.keep_steers(kept);
+    }
+
+    /// Pending prompts that arrived up to a point end without a turn.
+    pub(super) fn drop_pending(&mut self, why: DropWhy, until: u64) {
+        for prompt in self.prompts.take_pending_until(until) {
+            self.say(What::PromptEnded {
+                prompt: prompt.id,
+                end: End::Dropped(why),
+            });
+        }
+    }
+}
