@@ -6,6 +6,7 @@
 mod app;
 mod args;
 mod check;
+mod contracts;
 mod drive;
 mod external;
 mod folders;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as Group, ValueEnum};
 use turnwire::check;
 
-use crate::protocols::ProtocolName;
+use crate::contracts::ContractName;
 
 /// Options of `check`.
 #[derive(Debug, Group)]
@@ -16,7 +16,7 @@ pub struct CheckArgs {
 
     /// The protocol whose contract counts
     #[arg(long, value_name = "NAME")]
-    pub protocol: ProtocolName,
+    pub protocol: ContractName,
 
     /// Whose lines a file of plain lines holds [default: found out; both only if the host speaks before the first turn]
     #[arg(long, value_name = "SIDE")]

@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use turnwire::check::{Check, Checked, Summary};
-use turnwire::protocol::observer::{Observed, Rule};
+use turnwire::protocol::observer::{Observed, Rule, Watch};
 
-use crate::protocols::{Served, Spoken, Work};
+use crate::contracts::Checking;
 use crate::say::{self, Stop};
 
 pub use args::CheckArgs;
@@ -58,7 +58,10 @@ pub fn run(args: &CheckArgs) -> Result<u8, Stop> {
             "check: --each goes with the formats human and json".to_owned(),
         ));
     }
-    let done = args.protocol.with(Checking { files, args })?;
+    let done = args.protocol.with(args.wire, Reading { files, args });
+    let done = done.map_err(|there_are| {
+        Stop::Settings(format!("check: --wire of this protocol: {there_are}"))
+    })?;
     done.or_else(|error| {
         // A reader that has seen enough is no fault worth a line.
         if error.kind() != io::ErrorKind::BrokenPipe {
@@ -68,24 +71,21 @@ pub fn run(args: &CheckArgs) -> Result<u8, Stop> {
     })
 }
 
-/// Checking, by the contract that was named.
-struct Checking<'a> {
+/// Reading the files, by the contract that was named.
+struct Reading<'a> {
     files: &'a [PathBuf],
     args: &'a CheckArgs,
 }
 
-impl Work for Checking<'_> {
-    type Done = Result<io::Result<u8>, Stop>;
+impl Checking for Reading<'_> {
+    type Done = io::Result<u8>;
 
-    fn run<P: Served + Spoken>(self) -> Self::Done {
-        let Checking { files, args } = self;
-        let config = P::observer(args.wire).ok_or_else(|| {
-            let there_are = P::WIRES;
-            Stop::Settings(format!(
-                "check: --wire of this protocol: there are {there_are}"
-            ))
-        })?;
-        Ok(all(files, args, || Check::<P>::new(config, args.from())))
+    fn run<P: Observed<Watch: Watch<Config: Copy>>>(
+        self,
+        config: <P::Watch as Watch>::Config,
+    ) -> io::Result<u8> {
+        let Reading { files, args } = self;
+        all(files, args, || Check::<P>::new(config, args.from()))
     }
 }
 

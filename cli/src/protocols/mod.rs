@@ -7,7 +7,6 @@ mod openmax;
 
 use clap::ValueEnum;
 use turnwire::protocol::Protocol;
-use turnwire::protocol::observer::{Observed, Watch};
 use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::Openmax;
 use turnwire::session::config::SessionConfig;
@@ -102,14 +101,8 @@ pub trait Served: Protocol {
     }
 }
 
-/// A protocol whose agents this program can drive, and whose contract it can check.
-pub trait Spoken: Observed<Watch: Watch<Config: Copy>> {
-    /// The versions of the wire that `--wire` may name.
-    const WIRES: &'static str;
-
+/// A protocol whose agents this program can drive.
+pub trait Spoken: Protocol {
     /// What its Client is built from.
     fn client() -> Self::ClientConfig;
-
-    /// What its observer is built from, for a version of the wire; `None` for one that there isn't.
-    fn observer(wire: Option<u64>) -> Option<<Self::Watch as Watch>::Config>;
 }

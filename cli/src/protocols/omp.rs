@@ -1,8 +1,6 @@
 //! omp: the models that a host may choose from, and what it reads of the session's make-up.
 
-use turnwire::protocol::omp::{
-    ClientConfig, Generation, ObserverConfig, Omp, OmpOutcome, ServerConfig, preset,
-};
+use turnwire::protocol::omp::{ClientConfig, Omp, OmpOutcome, ServerConfig, preset};
 use turnwire::session::config::SessionConfig;
 use turnwire::vocab::{RawJson, Text};
 use turnwire_io::Answer;
@@ -38,19 +36,12 @@ impl Served for Omp {
 }
 
 impl Spoken for Omp {
-    const WIRES: &'static str = "1, 2 and 3";
-
     fn client() -> ClientConfig {
         let cwd = std::env::current_dir().unwrap_or_default();
         ClientConfig {
             cwd: cwd.to_string_lossy().into(),
             ..ClientConfig::default()
         }
-    }
-
-    fn observer(wire: Option<u64>) -> Option<ObserverConfig> {
-        let generation = wire.map_or(Some(Generation::default()), Generation::of)?;
-        Some(ObserverConfig { generation })
     }
 }
 

@@ -1,8 +1,6 @@
 //! openmax: receipts of what was read anew, and the warning of large schemas.
 
-use turnwire::protocol::openmax::{
-    ClientConfig, Extra, ObserverConfig, Openmax, ServerConfig, Wire, preset,
-};
+use turnwire::protocol::openmax::{ClientConfig, Extra, Openmax, ServerConfig, preset};
 use turnwire::session::config::SessionConfig;
 use turnwire::session::schema_tokens;
 use turnwire::vocab::ToolSpec;
@@ -59,15 +57,8 @@ impl Served for Openmax {
 }
 
 impl Spoken for Openmax {
-    const WIRES: &'static str = "5 and 6";
-
     fn client() -> ClientConfig {
         ClientConfig::default()
-    }
-
-    fn observer(wire: Option<u64>) -> Option<ObserverConfig> {
-        let wire = wire.map_or(Some(Wire::default()), Wire::of)?;
-        Some(ObserverConfig { wire })
     }
 }
 

@@ -1,0 +1,49 @@
+//! What the program has to know of a contract that it checks and prints. A protocol may be served before its contract
+//! can be checked, and one observer may know several contracts.
+
+use clap::ValueEnum;
+use turnwire::protocol::observer::{Observed, Watch};
+use turnwire::protocol::omp::{self, Generation, Omp};
+use turnwire::protocol::openmax::{self, Openmax, Wire};
+
+/// The contracts, as the command line names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ContractName {
+    /// openmax-stdio/6
+    Openmax,
+    /// omp's RPC mode, protocol 1 and 2
+    Omp,
+}
+
+/// What is done by a contract that only the command line names.
+pub trait Checking {
+    /// What comes of it.
+    type Done;
+
+    /// Does it, with an observer of these settings.
+    fn run<P: Observed<Watch: Watch<Config: Copy>>>(
+        self,
+        config: <P::Watch as Watch>::Config,
+    ) -> Self::Done;
+}
+
+impl ContractName {
+    /// Does a work by the contract of this name, in the version of the wire that `--wire` names.
+    ///
+    /// # Errors
+    /// The versions that there are, if that isn't one.
+    pub fn with<W: Checking>(self, wire: Option<u64>, work: W) -> Result<W::Done, &'static str> {
+        match self {
+            Self::Openmax => {
+                let wire = wire.map_or(Some(Wire::default()), Wire::of);
+                let wire = wire.ok_or("there are 5 and 6")?;
+                Ok(work.run::<Openmax>(openmax::ObserverConfig { wire }))
+            }
+            Self::Omp => {
+                let generation = wire.map_or(Some(Generation::default()), Generation::of);
+                let generation = generation.ok_or("there are 1, 2 and 3")?;
+                Ok(work.run::<Omp>(omp::ObserverConfig { generation }))
+            }
+        }
+    }
+}
