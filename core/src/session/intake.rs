@@ -106,11 +106,15 @@ impl Session {
         }
     }
 
-    /// Asks the next hook about the first prompt; those that passed are handled.
+    /// Asks the next hook about the first prompt; those that passed are handled. Nothing, while a hook is being asked.
     pub(super) fn judge_intake(&mut self) {
         while let Some(mut entry) = self.intake.0.pop_front() {
-            if entry.chain.is_none() && self.reloading.is_some() {
-                // The hooks are being read again.
+            // Without a chain of its own yet: one that begins takes the hooks that are being read again.
+            let waits = match &entry.chain {
+                Some(chain) => chain.slot.is_some(),
+                None => self.reloading.is_some(),
+            };
+            if waits {
                 return self.intake.0.push_front(entry);
             }
             let begun = entry.chain.take();
@@ -130,6 +134,9 @@ impl Session {
         let Some(mut entry) = self.intake.0.pop_front() else {
             return;
         };
+        if let Some(chain) = &mut entry.chain {
+            chain.slot = None;
+        }
         let note = match says {
             Says::Deny { why: text, .. } => {
                 self.judged(entry.command);

@@ -74,6 +74,8 @@ pub struct World<A> {
     pub closed_questions: Vec<AskId>,
     owed: BTreeMap<CommandId, Command>,
     replies: BTreeMap<CommandId, Result<Answer, Refusal>>,
+    /// The prompts that hooks were told of.
+    judged: BTreeMap<HookId, PromptId>,
     /// The earliest time of the next attempt, while a retry waits.
     retry_at: Option<u64>,
     settled_ids: BTreeSet<EffectId>,
@@ -118,6 +120,7 @@ impl<A: Agent> World<A> {
             closed_questions: Vec::new(),
             owed: BTreeMap::new(),
             replies: BTreeMap::new(),
+            judged: BTreeMap::new(),
             retry_at: None,
             settled_ids: BTreeSet::new(),
         };

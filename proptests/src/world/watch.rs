@@ -75,6 +75,7 @@ impl<A: Agent> World<A> {
             What::Replied { command, reply } => {
                 let owed = self.owed.remove(command);
                 self.check_answer(*command, owed.as_ref(), reply);
+                self.check_admission(owed.as_ref(), reply);
                 self.replies.insert(*command, reply.clone());
             }
             What::AskClosed { ask, .. } => self.closed_questions.push(*ask),
@@ -156,6 +157,25 @@ impl<A: Agent> World<A> {
             self.faults.push(format!(
                 "L8: reply {id:?} to {ask:?} (open {open}, closed {closed}): {reply:?}"
             ));
+        }
+    }
+
+    /// S-40: where hooks judge a prompt before its reply, none is still at it when it is admitted.
+    fn check_admission(&mut self, command: Option<&Command>, reply: &Result<Answer, Refusal>) {
+        let (Some(Command::Prompt(prompt)), Ok(Answer::Admitted(how))) = (command, reply) else {
+            return;
+        };
+        if !self.judges_first || matches!(how, Admitted::Duplicate) {
+            return;
+        }
+        let live = |hook: &HookId| {
+            let work = self.work.get(&EffectId::Hook(*hook));
+            work.is_some_and(|work| !work.stopped)
+        };
+        let mut judged = self.judged.iter();
+        if let Some((hook, id)) = judged.find(|(hook, id)| **id == prompt.id && live(hook)) {
+            self.faults
+                .push(format!("S-40: {id:?} is admitted, and {hook:?} judges it"));
         }
     }
 
@@ -249,6 +269,7 @@ impl<A: Agent> World<A> {
     /// What was just started can be read, and a request's history is sound.
     pub(super) fn check_bodies(&mut self, from: usize) {
         let mut faults = Vec::new();
+        let mut judged = Vec::new();
         for (n, said) in self.said.iter().enumerate().skip(from) {
             let Said::Effect(run, effect) = said else {
                 continue;
@@ -290,9 +311,18 @@ impl<A: Agent> World<A> {
                     };
                     faults.extend(fits.err());
                 }
+                Some(EffectBody::Hook {
+                    facts: HookFacts::Prompt { prompt, .. },
+                    ..
+                }) => {
+                    if let Effect::RunHook { hook } = effect {
+                        judged.push((*hook, prompt));
+                    }
+                }
                 Some(_) => {}
             }
         }
+        self.judged.extend(judged);
         self.faults.append(&mut faults);
     }
 

@@ -19,7 +19,7 @@ use session_kit::{START, Story, cases, judged, plain, session, stories, tell, wo
 use turnwire::{
     session::{
         Session,
-        config::{Parallel, Snapshots},
+        config::{Parallel, PromptHook, Snapshots},
     },
     vocab::{
         laws::{Checker, Scope},
@@ -31,6 +31,9 @@ use turnwire_proptests::{
     script::{Action, Ending, Mix, Piece, Tool, finish, quiesce, scripts, send},
     world::{Chunk, Given, Moment, Said, World},
 };
+
+/// The configuration is read anew.
+const RELOAD: Action = Action::Other(1);
 
 fn whats(world: &World<Session>) -> impl Iterator<Item = &What> {
     world.said.iter().filter_map(Said::what)
@@ -328,6 +331,22 @@ proptest! {
                 Moment::In(..) => {}
             }
         }
+    }
+
+    /// Held by the world itself; here the configuration is often read anew beside a hook that is at it.
+    #[test]
+    fn s_40_a_prompt_is_admitted_only_when_its_hooks_have_decided(
+        story in stories(Mix { commands: 60, ..Mix::HOOKS }, 60),
+    ) {
+        let mut story = judged(story, HookPoint::PromptSubmit);
+        story.config.policy.prompt_hook = PromptHook::AtSubmit;
+        for action in &mut story.script {
+            if let Action::Other(pick) = action && *pick % 2 == 0 {
+                *action = RELOAD;
+            }
+        }
+        let world = tell(&story);
+        hold!(world, world.faults.is_empty(), "{:?}", world.faults);
     }
 
     /// Whatever a turn goes on with, it waits for a model or a tool before each step and each attempt: one input never
