@@ -57,14 +57,22 @@ impl Lines {
         self.seal(credentials, from)
     }
 
+    /// Takes back the last bytes, of which none was handed over. Nothing of them stays behind in the buffer.
+    pub(super) fn take_back(&mut self, count: usize) {
+        let from = self.bytes.len().saturating_sub(count).max(self.taken);
+        if let Some(written) = self.bytes.get_mut(from..) {
+            written.fill(0);
+        }
+        self.bytes.truncate(from);
+    }
+
     fn seal(&mut self, credentials: &mut Credentials, from: usize) -> bool {
         let written = self.bytes.get_mut(from..).unwrap_or_default();
         if !credentials.found_in(written) {
             return true;
         }
-        // Nothing of it stays behind in a buffer that is handed over.
-        written.fill(0);
-        self.bytes.truncate(from);
+        let count = written.len();
+        self.take_back(count);
         false
     }
 

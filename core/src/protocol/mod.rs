@@ -29,7 +29,7 @@ use crate::vocab::{Call, DeltaRef, Due, Event, Level, Now, Signal, Text};
 
 pub use client::{Client, ClientIds, ClientOutbox, Finding};
 pub use credentials::{Credentials, LEAST_BYTES, MASK, OnCredential, TooMuch};
-pub use server::{HELD_LIMIT, LATCHED, Outbox, Server};
+pub use server::{HELD_LIMIT, LATCHED, OVERLONG, Outbox, Server};
 pub use wire::WireFault;
 
 /// One protocol: its name, its typed requests and information, and its machines.

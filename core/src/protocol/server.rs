@@ -202,13 +202,19 @@ pub struct Outbox<P: Protocol> {
     last_command: u64,
     last_prompt: u64,
     over: bool,
-    /// A line held a credential: nothing is taken any more.
+    /// The longest line that may be written, its newline not counted.
+    longest: Option<usize>,
+    /// A line could not be written: nothing is taken any more.
     latched: bool,
 }
 
 /// What the person who runs the process is told when a line held a credential. It says nothing of either.
 pub const LATCHED: &str =
     "a line would have held a credential: it was not written, and nothing more is";
+
+/// The same, for a line that is longer than the protocol lets it be ([`Outbox::limit_lines`]).
+pub const OVERLONG: &str =
+    "a line would have been longer than it may be: it was not written, and nothing more is";
 
 impl<P: Protocol> Outbox<P> {
     fn new() -> Self {
@@ -221,8 +227,15 @@ impl<P: Protocol> Outbox<P> {
             last_command: 0,
             last_prompt: 0,
             over: false,
+            longest: None,
             latched: false,
         }
+    }
+
+    /// Lets no line out that is longer than so many bytes, its newline not counted: nothing of it is written, and
+    /// nothing after it ([`OVERLONG`]).
+    pub fn limit_lines(&mut self, bytes: usize) {
+        self.longest = Some(bytes);
     }
 
     /// Writes one line; the newline is added here. All output bytes pass through here or [`frame`](Self::frame).
@@ -230,14 +243,20 @@ impl<P: Protocol> Outbox<P> {
         if self.latched {
             return;
         }
+        let before = self.lines.held();
         match (&mut self.credentials, P::ON_CREDENTIAL) {
             (None, _) => self.lines.line(write),
             (Some(credentials), OnCredential::Hide) => self.lines.checked_line(credentials, write),
             (Some(credentials), OnCredential::Latch) => {
                 if !self.lines.sealed_line(credentials, write) {
-                    self.latch();
+                    return self.latch(LATCHED);
                 }
             }
+        }
+        let line = self.lines.held() - before;
+        if self.longest.is_some_and(|longest| line > longest + 1) {
+            self.lines.take_back(line);
+            self.latch(OVERLONG);
         }
     }
 
@@ -254,7 +273,7 @@ impl<P: Protocol> Outbox<P> {
         match (&mut self.credentials, P::ON_CREDENTIAL) {
             (Some(credentials), OnCredential::Latch) => {
                 if !self.lines.sealed_frame(credentials, write, finish) {
-                    self.latch();
+                    self.latch(LATCHED);
                 }
             }
             (credentials, _) => self.lines.frame(credentials.as_mut(), write, finish),
@@ -262,8 +281,8 @@ impl<P: Protocol> Outbox<P> {
     }
 
     /// Ends the Server because of a line that must not be.
-    fn latch(&mut self) {
-        self.diagnostic(LATCHED.into());
+    fn latch(&mut self, why: &'static str) {
+        self.diagnostic(why.into());
         self.exit(1);
         self.latched = true;
     }

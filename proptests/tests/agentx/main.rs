@@ -15,6 +15,8 @@ mod prompts;
 mod recordings;
 mod server;
 mod server_answers;
+mod server_controls;
+mod server_imports;
 mod server_recordings;
 mod server_scenes;
 mod server_streams;

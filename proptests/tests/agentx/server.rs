@@ -319,7 +319,10 @@ fn ax_s10_settings_are_the_embedders() {
         r#"{"effective":{"a":1},"sources":[{"source":"user","settings":{}}]}"#.into(),
     ))));
     assert_eq!(one(&mut duo)["response"]["response"]["effective"]["a"], 1);
-    duo.ask("r3", json!({"subtype":"mcp_set_servers","servers":{}}));
+    duo.ask(
+        "r3",
+        json!({"subtype":"mcp_set_servers","servers":{"x":{"command":"x"}}}),
+    );
     duo.settle_ask(AgentxOutcome::Failure("not now".into()));
     assert_eq!(one(&mut duo)["response"]["error"], "not now");
 }

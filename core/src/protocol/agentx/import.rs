@@ -201,7 +201,8 @@ fn is_size(bytes: u64) -> bool {
     (1..=MAX_ITEM_BYTES).contains(&bytes)
 }
 
-fn is_sha256(digest: &str) -> bool {
+/// Whether it is 64 lower-case hex digits.
+pub fn is_sha256(digest: &str) -> bool {
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     digest.len() == 64 && digest.bytes().all(is_digit)
 }

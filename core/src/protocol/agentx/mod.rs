@@ -13,6 +13,7 @@ pub mod policy;
 mod preset;
 pub mod prompt;
 mod protocol;
+pub mod providers;
 mod server;
 mod spec;
 pub mod wire;

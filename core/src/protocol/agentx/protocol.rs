@@ -10,7 +10,7 @@ use super::{HOST_LINE_MAX, Policy, wire};
 use crate::frame::{LineRules, OverLong, Tail};
 use crate::json::Members;
 use crate::protocol::{OnCredential, Protocol, WireFault};
-use crate::vocab::{Level, RawJson, Text};
+use crate::vocab::{Level, MediaKind, RawJson, Text};
 
 /// The protocol: one for both wires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,8 @@ pub struct ServerConfig {
     pub output_style: Text,
     /// All of them, sorted; `default` is among them.
     pub output_styles: Vec<Text>,
-    /// What a host may bring in besides text, as the object `input_capabilities`. `None`: text only.
+    /// What a host may bring in besides text, as the object `input_capabilities`; the embedder answers what becomes of the
+    /// bytes then ([`AgentxAsk::BlobAppend`]). `None`: text only.
     pub input_capabilities: Option<RawJson>,
     /// MCP servers that the host runs, besides those that its `initialize` names.
     pub sdk_servers: Vec<Text>,
@@ -80,6 +81,15 @@ pub struct Selected {
     pub efforts: Vec<Text>,
     /// One of them.
     pub default_effort: Option<Text>,
+}
+
+impl Selected {
+    /// The effort that is taken where nobody says one: never one that isn't declared.
+    pub fn default_effort(&self) -> Option<&str> {
+        let default = self.default_effort.as_ref();
+        let default = default.filter(|default| self.efforts.contains(default));
+        default.map(|effort| &**effort)
+    }
 }
 
 impl ServerConfig {
@@ -122,7 +132,9 @@ pub enum AgentxAsk {
     /// `apply_flag_settings`, `get_settings`, and whatever a host of claude asks for besides. The payload of a success
     /// is that of the answer. By default it isn't supported.
     ///
-    /// `mcp_set_servers` is settled before any server is connected, since that may need the host (AX-S08).
+    /// `mcp_set_servers` is asked only where it names servers that the host doesn't run, or did so before. It is settled
+    /// before any server is connected, since that may need the host (AX-S08); the payload has `added`, `removed` and `errors`
+    /// of those servers.
     Control {
         /// The operation's name.
         subtype: Text,
@@ -139,6 +151,35 @@ pub enum AgentxAsk {
     Flush,
     /// An answer that nobody waits for: the whole `control_response`. The outcome says nothing.
     Orphan(RawJson),
+    /// The next bytes of an upload, in order, 262,144 at most. A success is enough; by default, and by a failure, the
+    /// upload fails with `storage_failure`. Asked only where [`ServerConfig::input_capabilities`] are given, like the next
+    /// two.
+    BlobAppend {
+        /// The upload's id.
+        upload: Text,
+        /// What it brings.
+        bytes: Vec<u8>,
+    },
+    /// All bytes of an upload are there: look at them, compare their digest, and keep them under the name of what they are
+    /// then. The payload of a success is an object of `size_bytes`, `sha256` and `storage_id`, which may differ from what
+    /// was declared (images are written anew). The text of a failure is one of the contract's words: `digest_mismatch`,
+    /// `mime_mismatch`, `media_rejected`, `malformed_media`, `unsupported_media`, `storage_failure`, `resource_limit`; any
+    /// other counts as `commit_failed`. By default it is `storage_failure`.
+    BlobCommit {
+        /// The upload's id.
+        upload: Text,
+        /// What it is.
+        kind: MediaKind,
+        /// Its MIME type, as declared.
+        mime: Text,
+        /// The digest of all bytes, as declared: 64 lower-case hex digits.
+        sha256: Text,
+    },
+    /// An upload won't be committed: what was kept of it can go. The outcome says nothing.
+    BlobDrop {
+        /// The upload's id.
+        upload: Text,
+    },
 }
 
 /// How an [`AgentxAsk`] was settled.

@@ -31,7 +31,7 @@ impl Face {
                 .iter()
                 .map(|effort| (&**effort).into())
                 .collect(),
-            default_effort: selected.default_effort.as_deref().map(Into::into),
+            default_effort: selected.default_effort().map(Into::into),
             ..Reasoning::default()
         }
     }
@@ -344,7 +344,7 @@ fn model<'a>(info: &'a SessionInfo, selected: Option<&'a Selected>) -> ModelInfo
             model.provider_type = Some((&*selected.kind).into());
             model.supports_effort = Some(!selected.efforts.is_empty());
             model.supported_reasoning_efforts = Some(efforts(&selected.efforts));
-            model.default_reasoning_effort = selected.default_effort.as_deref().map(Into::into);
+            model.default_reasoning_effort = selected.default_effort().map(Into::into);
             model.reasoning = Some(Face::reasoning(selected));
         }
         None if !info.efforts.is_empty() => {

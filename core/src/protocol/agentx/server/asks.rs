@@ -19,7 +19,7 @@ use crate::protocol::agentx::{Agentx, AgentxAsk};
 use crate::protocol::wire::Hole;
 use crate::vocab::*;
 
-/// Ids of requests and of their calls that were settled, and are still known (AX-P28).
+/// Ids of calls whose requests were settled, and are still known (AX-P28); as many of the requests themselves.
 const MOST_SETTLED: usize = 1_000;
 /// What a call is told whose host is gone.
 const CLOSED: &str = "Tool permission request failed: the stream of control requests is closed";
@@ -66,13 +66,38 @@ pub(super) struct Waiter {
 #[derive(Debug, Default)]
 pub(super) struct Waiters {
     open: Vec<Waiter>,
-    /// Settled ids, oldest first.
-    settled: VecDeque<String>,
-    known: BTreeSet<String>,
+    /// Requests that were settled, and the calls that they were about.
+    requests: Last,
+    calls: Last,
     /// Answers that were handed to the embedder.
-    handled: VecDeque<String>,
+    handled: Last,
     /// Permissions that the agent holds open.
     permissions: BTreeSet<AskId>,
+}
+
+/// The last ids of a kind.
+#[derive(Debug, Default)]
+struct Last {
+    order: VecDeque<String>,
+    known: BTreeSet<String>,
+}
+
+impl Last {
+    /// Remembers an id. Known ones keep their place.
+    fn add(&mut self, id: &str) {
+        if self.known.insert(id.into()) {
+            self.order.push_back(id.into());
+        }
+        if self.order.len() > MOST_SETTLED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+    }
+
+    fn has(&self, id: &str) -> bool {
+        self.known.contains(id)
+    }
 }
 
 impl Waiters {
@@ -123,21 +148,10 @@ impl Waiters {
     }
 
     fn settle(&mut self, waiter: &Waiter) {
-        let ids = [Some(&waiter.request), waiter.tool_use.as_ref()];
-        for id in ids.into_iter().flatten() {
-            if self.known.insert(id.clone()) {
-                self.settled.push_back(id.clone());
-            }
-            if self.settled.len() > MOST_SETTLED
-                && let Some(oldest) = self.settled.pop_front()
-            {
-                self.known.remove(&oldest);
-            }
+        self.requests.add(&waiter.request);
+        if let Some(call) = &waiter.tool_use {
+            self.calls.add(call);
         }
-    }
-
-    fn is_settled(&self, id: &str) -> bool {
-        self.known.contains(id)
     }
 
     /// Permissions that are open, as whole requests.
@@ -340,6 +354,11 @@ impl Face {
     }
 
     fn ask_choice(&mut self, ask: AskId, choice: &ChoiceAsk, out: &mut Outbox<Agentx>) {
+        if let ChoiceKind::Form(schema) = &choice.kind
+            && !self.printer.is_clear(schema)
+        {
+            return self.reply(ask, Err(ReplyFault::Malformed(AMBIGUOUS.into())), out);
+        }
         self.begin(out);
         let request_id = self.printer.request_id();
         let elicits = self.config.policy.hook_and_mcp_controls == HookAndMcp::Implemented;
@@ -514,20 +533,17 @@ impl Face {
             .and_then(|payload| payload.get_last("toolUseID"))
             .and_then(Raw::string);
         let request = response.request_id.name();
-        let known = |id: &str| self.asks.is_settled(id);
-        if call.as_deref().is_some_and(known) || request.is_some_and(known) {
-            return;
-        }
-        let Some(id) = call.as_deref().or(request) else {
+        let is_late = call
+            .as_deref()
+            .is_some_and(|call| self.asks.calls.has(call))
+            || request.is_some_and(|request| self.asks.requests.has(request));
+        let Some(id) = call.as_deref().or(request).filter(|_| !is_late) else {
             return;
         };
-        if !self.config.orphans || self.asks.handled.iter().any(|handled| handled == id) {
+        if !self.config.orphans || self.asks.handled.has(id) {
             return;
         }
-        self.asks.handled.push_back(id.into());
-        if self.asks.handled.len() > MOST_SETTLED {
-            self.asks.handled.pop_front();
-        }
+        self.asks.handled.add(id);
         let mut json = Vec::new();
         line.encode(&mut json);
         let ask = out.ask(AgentxAsk::Orphan(blocks::keep(&json)));
@@ -536,7 +552,7 @@ impl Face {
 }
 
 /// Why a request isn't sent (AX-S20).
-const AMBIGUOUS: &str = "the input holds a member twice";
+pub(super) const AMBIGUOUS: &str = "the input holds a member twice";
 
 /// How a dialog is asked: how its answer is read, and its schema or its questions as JSON.
 fn form(choice: &ChoiceAsk, elicits: bool) -> (Dialog, Vec<u8>) {

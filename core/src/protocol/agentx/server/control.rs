@@ -259,16 +259,37 @@ impl Face {
                 });
                 self.give(&ticket, &payload, out);
             }
-            _ => {
-                let request = whole.get().unwrap_or(Raw::NULL);
-                let ask = out.ask(AgentxAsk::Control {
-                    subtype: subtype.shown().into(),
-                    request: RawJson(request.as_str().into()),
-                });
-                let subtype = String::from(subtype.shown());
-                self.outside.insert(ask, Outside::Control(ticket, subtype));
+            Operation::McpSetServers(set) => {
+                let (names, others) = super::mcp::hosted(set.servers);
+                if core::mem::replace(&mut self.mcp.others, others) || others {
+                    self.ask_control(ticket, subtype, Some(names), whole, out);
+                } else {
+                    self.set_mcp(&ticket, &names, None, out);
+                }
             }
+            _ => self.ask_control(ticket, subtype, None, whole, out),
         }
+    }
+
+    /// An operation that the embedder knows, or nobody. `servers`: those that the host runs, where it sets MCP servers.
+    fn ask_control(
+        &mut self,
+        ticket: Ticket,
+        subtype: &Tag<'_>,
+        servers: Option<Vec<String>>,
+        whole: Any<'_>,
+        out: &mut Outbox<Agentx>,
+    ) {
+        let request = whole.get().unwrap_or(Raw::NULL);
+        let ask = out.ask(AgentxAsk::Control {
+            subtype: subtype.shown().into(),
+            request: RawJson(request.as_str().into()),
+        });
+        let waits = match servers {
+            Some(servers) => Outside::Servers(ticket, servers),
+            None => Outside::Control(ticket, String::from(subtype.shown())),
+        };
+        self.outside.insert(ask, waits);
     }
 
     /// `initialize`

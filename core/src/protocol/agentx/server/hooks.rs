@@ -495,6 +495,7 @@ impl Face {
                     text_member(json, "last_assistant_message", last);
                 }
             }
+            HookFacts::Other(facts) if !self.printer.is_clear(facts) => {}
             HookFacts::Other(facts) => {
                 raw(facts).each_member(|name, value| {
                     if !matches!(name, "session_id" | "hook_event_name" | "cwd") {

@@ -7,10 +7,11 @@ use alloc::vec::Vec;
 
 use super::blocks::{self, ours};
 use super::{Face, Pending};
-use crate::json::{self, Raw};
+use crate::json::{self, Lazy, Raw, Str};
 use crate::protocol::Outbox;
 use crate::protocol::agentx::Agentx;
-use crate::protocol::agentx::wire::{Any, McpMessage, Operation};
+use crate::protocol::agentx::wire::{Answer as Payload, Any, McpMessage, Operation, ServersSet};
+use crate::protocol::member::Map;
 use crate::vocab::*;
 
 /// Servers that a host may name.
@@ -50,6 +51,8 @@ enum State {
     Listing,
     Ready,
     Failed,
+    /// The host took it away.
+    Gone,
 }
 
 #[derive(Debug)]
@@ -66,12 +69,19 @@ struct Server {
 pub(super) struct Mcp {
     servers: Vec<Server>,
     rpc: u64,
+    /// The host has set servers that it doesn't run.
+    pub(super) others: bool,
 }
 
 impl Mcp {
     fn name(&mut self, name: &str) {
-        let known = self.servers.iter().any(|server| server.name == name);
-        if !known && self.servers.len() < MOST_SERVERS {
+        let mut servers = self.servers.iter_mut();
+        let known = servers.find(|server| server.name == name);
+        if let Some(server) = known {
+            if server.state == State::Gone {
+                server.state = State::Named;
+            }
+        } else if self.servers.len() < MOST_SERVERS {
             self.servers.push(Server {
                 name: name.into(),
                 state: State::Named,
@@ -103,14 +113,29 @@ impl Mcp {
 
     /// Names and states, as the contract says them.
     pub(super) fn states(&self) -> impl Iterator<Item = (&str, &'static str)> {
-        self.servers.iter().map(|server| {
+        self.servers.iter().filter_map(|server| {
             let state = match server.state {
                 State::Named | State::Greeted | State::Listing => "pending",
                 State::Ready => "connected",
                 State::Failed => "failed",
+                State::Gone => return None,
             };
-            (server.name.as_str(), state)
+            Some((server.name.as_str(), state))
         })
+    }
+
+    /// Takes away those that aren't among these names, and says which.
+    fn keep_only(&mut self, names: &[String]) -> Vec<String> {
+        let mut gone = Vec::new();
+        for server in &mut self.servers {
+            if server.state != State::Gone && !names.contains(&server.name) {
+                server.state = State::Gone;
+                server.tools.clear();
+                server.due = None;
+                gone.push(server.name.clone());
+            }
+        }
+        gone
     }
 }
 
@@ -238,9 +263,13 @@ impl Face {
         };
         match sent {
             Sent::Greet(server) => {
-                if let Some(entry) = self.mcp.servers.get_mut(*server) {
-                    entry.state = State::Listing;
+                let Some(entry) = self.mcp.servers.get_mut(*server) else {
+                    return;
+                };
+                if entry.state != State::Greeted {
+                    return;
                 }
+                entry.state = State::Listing;
                 self.send_mcp(*server, "notifications/initialized", b"", Sent::Note, out);
                 self.list_mcp(*server, None, out);
             }
@@ -248,6 +277,9 @@ impl Face {
                 let Some(entry) = self.mcp.servers.get_mut(*server) else {
                     return;
                 };
+                if entry.state != State::Listing {
+                    return;
+                }
                 let more = tools(&entry.name, result);
                 entry.tools.extend(more);
                 entry.tools.truncate(MOST_TOOLS);
@@ -282,7 +314,8 @@ impl Face {
     pub(super) fn mcp_failed(&mut self, sent: &Sent, error: &str, out: &mut Outbox<Agentx>) {
         match sent {
             Sent::Greet(server) | Sent::List(server) => {
-                if let Some(entry) = self.mcp.servers.get_mut(*server) {
+                let entry = self.mcp.servers.get_mut(*server);
+                if let Some(entry) = entry.filter(|entry| entry.state != State::Gone) {
                     entry.state = State::Failed;
                     entry.due = None;
                     let text =
@@ -339,7 +372,7 @@ impl Face {
     /// The host's input is over: no server will answer.
     pub(super) fn mcp_gone(&mut self, out: &mut Outbox<Agentx>) {
         for entry in &mut self.mcp.servers {
-            if entry.state != State::Ready {
+            if !matches!(entry.state, State::Ready | State::Gone) {
                 entry.state = State::Failed;
             }
             entry.due = None;
@@ -372,6 +405,7 @@ impl Face {
             .servers
             .iter()
             .enumerate()
+            .filter(|(_, server)| server.state != State::Gone)
             .find_map(|(index, server)| {
                 let rest = name
                     .strip_prefix("mcp__")?
@@ -382,6 +416,10 @@ impl Face {
             let fault = ReplyFault::HostError("No server of the host has this tool".into());
             return self.reply(ask, Err(fault), out);
         };
+        if !self.printer.is_clear(input) {
+            let fault = ReplyFault::Malformed(super::asks::AMBIGUOUS.into());
+            return self.reply(ask, Err(fault), out);
+        }
         self.begin(out);
         let mut params = b"{\"name\":".to_vec();
         json::write_str(&mut params, &tool);
@@ -419,6 +457,82 @@ impl Face {
         }
     }
 }
+
+/// The names of the servers that an `mcp_set_servers` has the host run itself, and whether it names others.
+pub(super) fn hosted(servers: Raw<'_>) -> (Vec<String>, bool) {
+    let (mut names, mut others) = (Vec::new(), false);
+    servers.each_member(|name, config| {
+        let kind = config.get_last("type").and_then(Raw::string);
+        if kind.as_deref() == Some("sdk") {
+            names.push(name.into());
+        } else {
+            others = true;
+        }
+    });
+    (names, others)
+}
+
+impl Face {
+    /// The host runs these servers from now on. What changed is answered before any of them is greeted (AX-S08): a
+    /// greeting may need the very host that waits for the answer. `payload`: the embedder's answer for the servers that the
+    /// host doesn't run.
+    pub(super) fn set_mcp(
+        &mut self,
+        ticket: &super::control::Ticket,
+        names: &[String],
+        payload: Option<&RawJson>,
+        out: &mut Outbox<Agentx>,
+    ) {
+        for name in core::mem::take(&mut self.config.sdk_servers) {
+            self.mcp.name(&name);
+        }
+        let running = |mcp: &Mcp| -> Vec<String> {
+            mcp.states().map(|(name, _)| String::from(name)).collect()
+        };
+        let before = running(&self.mcp);
+        let gone = self.mcp.keep_only(names);
+        for name in names {
+            self.mcp.name(name);
+        }
+        let now = running(&self.mcp);
+        let theirs = payload.map(blocks::raw);
+        let list = |name| -> Vec<Str<'_>> {
+            let list = theirs.and_then(|theirs| theirs.get_last(name));
+            list.and_then(|list| list.decode().ok()).unwrap_or_default()
+        };
+        let (mut added, mut removed) = (list("added"), list("removed"));
+        let new = names.iter().filter(|name| !before.contains(name));
+        added.extend(
+            new.clone()
+                .filter(|name| now.contains(name))
+                .map(|name| Str::from(name.as_str())),
+        );
+        removed.extend(gone.iter().map(|name| Str::from(name.as_str())));
+        let mut errors: Map<'_, Lazy<'_>> = theirs
+            .and_then(|theirs| theirs.get_last("errors"))
+            .and_then(|errors| errors.decode().ok())
+            .unwrap_or_default();
+        let refused = new.filter(|name| !now.contains(name));
+        errors
+            .0
+            .extend(refused.map(|name| (Str::from(name.as_str()), TOO_MANY.into())));
+        let mut answer = Vec::new();
+        Payload::ServersSet(ServersSet {
+            added,
+            removed,
+            errors,
+            ..ServersSet::default()
+        })
+        .put(&mut answer);
+        self.give(ticket, &Payload::Other(ours(&answer)), out);
+        if !gone.is_empty() {
+            self.offer_tools(out);
+        }
+        self.start_mcp(&[], Any::ABSENT, out);
+    }
+}
+
+const TOO_MANY: &str = "there are too many servers";
 
 /// The tools of a list.
 fn tools(server: &str, list: Raw<'_>) -> Vec<ToolSpec> {

@@ -11,6 +11,7 @@ mod asks;
 mod blocks;
 mod control;
 mod hooks;
+mod imports;
 mod mcp;
 mod outside;
 mod printer;
@@ -27,6 +28,7 @@ use alloc::vec::Vec;
 
 use self::asks::Waiters;
 use self::control::{Ticket, Withdrawing};
+use self::imports::Imports;
 use self::mcp::Mcp;
 use self::outside::Outside;
 use self::printer::Printer;
@@ -36,7 +38,7 @@ use self::sums::Sums;
 use self::turn::{Over, Turn};
 use super::hear::{Heard, hear};
 use super::policy::{MalformedLine, NoPrompt, UnknownType};
-use super::wire::{HostLine, ImportReason, ImportRejected, ImportStatus, KeepAlive, SessionState};
+use super::wire::{HostLine, ImportReason, KeepAlive, SessionState};
 use super::{Agentx, AgentxExtra, AgentxOutcome, HOST_LINE_MAX, ServerConfig};
 use crate::frame::{Split, SplitKind};
 use crate::json::{self, Members};
@@ -63,10 +65,13 @@ pub struct Face {
     now: Now,
     input: Input,
     opened: bool,
-    /// Lines that came before the session was there, and whether the input ended behind them.
-    early: VecDeque<Vec<u8>>,
+    /// Lines that came before the session was there (`None`: one that was too long), and whether the input ended behind
+    /// them.
+    early: VecDeque<Option<Vec<u8>>>,
     early_bytes: usize,
     early_end: bool,
+    /// Lines of the host so far.
+    heard: u64,
     signal: Option<Signal>,
     /// What ended the stream.
     fault: Option<Text>,
@@ -92,6 +97,7 @@ pub struct Face {
     /// Calls that were denied because there is nobody to ask.
     denied_unasked: BTreeSet<CallId>,
     mcp: Mcp,
+    imports: Imports,
     /// Of the whole session.
     sums: Sums,
     /// What the host was told last that the session does.
@@ -147,7 +153,10 @@ enum Pending {
 }
 
 impl ServerFace<Agentx> for Face {
-    fn open(config: ServerConfig, _: &mut Outbox<Agentx>) -> Self {
+    fn open(config: ServerConfig, out: &mut Outbox<Agentx>) -> Self {
+        if let Some(longest) = config.policy.max_line() {
+            out.limit_lines(longest);
+        }
         let style = Style::new(&config.policy, config.partial);
         Face {
             members: Members::default(),
@@ -157,6 +166,7 @@ impl ServerFace<Agentx> for Face {
             early: VecDeque::new(),
             early_bytes: 0,
             early_end: false,
+            heard: 0,
             signal: None,
             fault: None,
             exit: Exit::default(),
@@ -177,6 +187,7 @@ impl ServerFace<Agentx> for Face {
             asks: Waiters::default(),
             denied_unasked: BTreeSet::new(),
             mcp: Mcp::default(),
+            imports: Imports::default(),
             sums: Sums::default(),
             told: None,
             default_model: "".into(),
@@ -189,19 +200,15 @@ impl ServerFace<Agentx> for Face {
 
     fn line(&mut self, line: &Split<'_>, now: Now, out: &mut Outbox<Agentx>) {
         self.tick(now);
-        match line.what {
-            SplitKind::Line(content) | SplitKind::Tail(content) => {
-                if self.opened {
-                    self.receive(content, out);
-                } else if self.input == Input::Reading {
-                    self.early_bytes += content.len();
-                    self.early.push_back(content.to_vec());
-                }
-            }
-            SplitKind::TooLong { .. } => {
-                let text = alloc::format!("a line is longer than {HOST_LINE_MAX} bytes");
-                self.fail_stream(&text, out);
-            }
+        let content = match line.what {
+            SplitKind::Line(content) | SplitKind::Tail(content) => Some(content),
+            SplitKind::TooLong { .. } => None,
+        };
+        if self.opened {
+            self.receive(content, out);
+        } else if self.input == Input::Reading {
+            self.early_bytes += content.map_or(0, <[u8]>::len);
+            self.early.push_back(content.map(<[u8]>::to_vec));
         }
     }
 
@@ -222,6 +229,7 @@ impl ServerFace<Agentx> for Face {
         }
         self.signal = Some(signal);
         self.input = Input::Stopped;
+        self.imports_over(ImportReason::Shutdown, out);
         self.quiet(
             Command::Cancel {
                 what: CancelWhat::Turn {
@@ -263,6 +271,7 @@ impl ServerFace<Agentx> for Face {
     fn woken(&mut self, now: Now, out: &mut Outbox<Agentx>) {
         self.tick(now);
         self.mcp_woken(out);
+        self.imports_woken(out);
         if let (Some(due), Some(every)) = (self.keep_alive, self.config.keep_alive_us)
             && due <= self.now.mono_us
         {
@@ -274,8 +283,11 @@ impl ServerFace<Agentx> for Face {
     fn due(&self) -> Option<Due> {
         let due = |at_us: Option<u64>, why| at_us.map(|at_us| Due { at_us, why });
         Due::earliest(
-            due(self.mcp.due(), "mcp"),
-            due(self.keep_alive, "keep_alive"),
+            due(self.imports.due(), "upload"),
+            Due::earliest(
+                due(self.mcp.due(), "mcp"),
+                due(self.keep_alive, "keep_alive"),
+            ),
         )
     }
 
@@ -312,19 +324,24 @@ impl Face {
             self.keep_alive = every.map(|every| self.now.mono_us.saturating_add(every.max(1)));
         }
         while let Some(line) = self.early.pop_front() {
-            self.early_bytes -= line.len();
-            self.receive(&line, out);
+            self.early_bytes -= line.as_ref().map_or(0, Vec::len);
+            self.receive(line.as_deref(), out);
         }
         if core::mem::take(&mut self.early_end) {
             self.ended(out);
         }
     }
 
-    /// A line.
-    fn receive(&mut self, content: &[u8], out: &mut Outbox<Agentx>) {
+    /// A line; `None`: one that was too long to be held.
+    fn receive(&mut self, content: Option<&[u8]>, out: &mut Outbox<Agentx>) {
         if self.input != Input::Reading {
             return;
         }
+        self.heard += 1;
+        let Some(content) = content else {
+            let text = alloc::format!("a line is longer than {HOST_LINE_MAX} bytes");
+            return self.fail_stream(&text, out);
+        };
         let mut members = core::mem::take(&mut self.members);
         match hear(
             content,
@@ -360,17 +377,7 @@ impl Face {
                 }
                 self.environment(&json, out);
             }
-            HostLine::Import(import) => {
-                let rejected = ImportRejected {
-                    version: 1,
-                    upload_id: import.upload_id().unwrap_or_default().into(),
-                    status: ImportStatus::Rejected,
-                    terminal: false,
-                    reason: ImportReason::AttachmentsUnavailable,
-                    ..ImportRejected::default()
-                };
-                self.printer.say(rejected, out);
-            }
+            HostLine::Import(import) => self.import(import, out),
             HostLine::Unknown { kind, .. } => {
                 if self.config.policy.unknown_type == UnknownType::Warned {
                     let text = alloc::format!(
@@ -388,7 +395,9 @@ impl Face {
         if self.input != Input::Reading {
             return;
         }
-        out.diagnostic(text.into());
+        // Which line it was, and no word of it: it may be anything (WIRE-001).
+        let told = alloc::format!("line {}: {text}", self.heard);
+        out.diagnostic(told.as_str().into());
         match self.config.policy.malformed_line {
             MalformedLine::ExitAtOnce => self.leave(1, out),
             MalformedLine::InputErrorResult => {
@@ -402,6 +411,7 @@ impl Face {
                     },
                     out,
                 );
+                self.imports_over(ImportReason::ProcessFailure, out);
                 self.quiet(Command::Close { drain: false }, out);
             }
         }
@@ -416,6 +426,7 @@ impl Face {
         if !self.any_user && self.config.policy.no_prompt == NoPrompt::InputErrorResult {
             self.input_error(None, "the input ended before there was a prompt", out);
         }
+        self.imports_over(ImportReason::Eof, out);
         self.reject_all(out);
         self.mcp_gone(out);
         self.quiet(Command::Close { drain: true }, out);
@@ -423,6 +434,7 @@ impl Face {
 
     /// The agent is gone: what the host is owed is said, and the process leaves.
     fn closed(&mut self, why: &CloseWhy, out: &mut Outbox<Agentx>) {
+        self.imports_over(ImportReason::Shutdown, out);
         self.finish_turn(out);
         self.fail_pending(out);
         self.dismiss_all(out);

@@ -1,6 +1,7 @@
 //! Questions to the embedder, and what becomes of their answers.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::Face;
 use super::blocks::{self, raw};
@@ -10,6 +11,7 @@ use crate::protocol::Outbox;
 use crate::protocol::agentx::policy::EnvUpdate;
 use crate::protocol::agentx::wire::{Answer as Payload, SessionState, Tag};
 use crate::protocol::agentx::{Agentx, AgentxAsk, AgentxOutcome};
+use crate::vocab::Text;
 
 /// A question that is open.
 #[derive(Debug)]
@@ -18,10 +20,16 @@ pub(super) enum Outside {
     Quiet,
     /// An operation of the host's.
     Control(Ticket, String),
+    /// Other MCP servers: those that the host runs are set with the answer.
+    Servers(Ticket, Vec<String>),
     /// A change of the environment.
     Environment,
     /// Before `idle`.
     Flush,
+    /// Bytes of this upload were handed over.
+    Append(Text),
+    /// This upload was to be committed.
+    Commit(Text),
 }
 
 impl Face {
@@ -38,11 +46,27 @@ impl Face {
         match asked {
             Outside::Quiet => {}
             Outside::Flush => self.flushed(out),
+            Outside::Append(upload) => {
+                if !matches!(outcome, AgentxOutcome::Success(_)) {
+                    self.import_unkept(&upload, out);
+                }
+            }
+            Outside::Commit(upload) => self.import_kept(&upload, &outcome, out),
             Outside::Environment => {
                 if !matches!(outcome, AgentxOutcome::Success(_)) {
                     out.diagnostic(NO_ENVIRONMENT.into());
                 }
             }
+            Outside::Servers(ticket, names) => match outcome {
+                AgentxOutcome::Success(payload) => {
+                    let payload = payload.filter(|payload| self.printer.is_clear(payload));
+                    self.set_mcp(&ticket, &names, payload.as_ref(), out);
+                }
+                AgentxOutcome::Failure(text) => self.fail(&ticket, &text, None, out),
+                AgentxOutcome::Default => {
+                    self.unsupported(&ticket, &Tag::from("mcp_set_servers"), out);
+                }
+            },
             Outside::Control(ticket, subtype) => match outcome {
                 AgentxOutcome::Success(None) => self.done(&ticket, out),
                 AgentxOutcome::Success(Some(payload)) if self.printer.is_clear(&payload) => {
@@ -97,9 +121,10 @@ impl Face {
         for (id, asked) in core::mem::take(&mut self.outside) {
             out.dismiss(id);
             match asked {
-                Outside::Quiet | Outside::Environment => {}
+                Outside::Quiet | Outside::Environment | Outside::Append(_) | Outside::Commit(_) => {
+                }
                 Outside::Flush => self.flushed(out),
-                Outside::Control(ticket, _) => {
+                Outside::Control(ticket, _) | Outside::Servers(ticket, _) => {
                     self.fail(&ticket, "The session is closing", None, out);
                 }
             }

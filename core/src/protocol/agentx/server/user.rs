@@ -24,9 +24,6 @@ impl Face {
             Ok(read) => read,
             Err(fault) => return self.bad_user(user, fault, out),
         };
-        if read.attachments().next().is_some() {
-            return self.bad_user(user, InputFault::Attachments, out);
-        }
         let replay = self.config.replay.then(|| self.replay_of(user, &read));
         if let Some(uuid) = read.uuid.as_deref() {
             match self.prompts.seen(uuid) {
@@ -43,8 +40,15 @@ impl Face {
                 }
             }
         }
+        let has_attachments = read.attachments().next().is_some();
+        if has_attachments && !self.imports() {
+            return self.bad_user(user, InputFault::Attachments, out);
+        }
         if read.is_replay {
             return self.recall(&read, out);
+        }
+        if !self.attachments_fit(&read) {
+            return self.bad_user(user, InputFault::Attachments, out);
         }
         let fields: usize = read.parts.iter().map(part_bytes).sum();
         let bytes = bytes.max(fields);
@@ -59,11 +63,17 @@ impl Face {
             None => None,
         };
         let replay = replay.map(|replay| with_uuid(replay, uuid.as_deref(), &mut self.printer));
+        // A replay is a little longer than what it repeats: one that couldn't be written would be the last line of all.
+        let longest = policy.max_line().unwrap_or(usize::MAX);
+        let replayed = replay.as_ref().map_or(0, String::len);
+        if replayed.saturating_add(REPLAY_ADDS + self.printer.session().len()) > longest {
+            return self.input_error(uuid.as_deref(), TOO_LONG, out);
+        }
         let details = details(user);
         let prompt = Prompt {
             id: out.next_prompt(),
             tag: uuid.clone(),
-            content: read.parts.iter().map(block).collect(),
+            content: read.parts.iter().map(|part| self.block(part)).collect(),
             deliver: match read.priority {
                 _ if read.is_context => Deliver::Context,
                 Priority::Now => Deliver::Preempt,
@@ -144,7 +154,11 @@ impl Face {
 
     /// A message that was said before: context, and no tool runs.
     fn recall(&mut self, read: &Read<'_>, out: &mut Outbox<Agentx>) {
-        let content: Vec<Arc<Block>> = read.parts.iter().map(block).map(Arc::new).collect();
+        let content: Vec<Arc<Block>> = read
+            .parts
+            .iter()
+            .map(|part| Arc::new(self.block(part)))
+            .collect();
         self.recall_message(Role::User, content, out);
     }
 
@@ -237,17 +251,40 @@ fn part_bytes(part: &Part<'_>) -> usize {
     }
 }
 
-/// A part in neutral words.
-fn block(part: &Part<'_>) -> Block {
-    match part {
-        Part::Text(text) => Block::Text((&**text).into()),
-        // Never comes here: what isn't committed is refused before.
-        Part::Attachment(manifest) => Block::Text((&*manifest.name).into()),
-        Part::Block(wire::Block::Image(image)) => media(MediaKind::Image, image.source, part),
-        Part::Block(wire::Block::Document(document)) => {
-            media(MediaKind::Document, document.source, part)
+impl Face {
+    /// Whether the attachments of a prompt are all those that were brought in for it, and no others (WIRE-020). What the
+    /// agent would do by itself takes none.
+    fn attachments_fit(&self, read: &Read<'_>) -> bool {
+        if read.attachments().next().is_none() {
+            return !self.imports() || self.imports.fit(read);
         }
-        Part::Block(_) => opaque(part),
+        let text = read.text();
+        let command = text
+            .strip_prefix('/')
+            .and_then(|text| text.split_whitespace().next());
+        let known = self.mirror.info().map_or(&[][..], |info| &info.commands);
+        let is_command = known.iter().any(|(name, ..)| command == Some(&**name));
+        !is_command && self.imports.fit(read)
+    }
+
+    /// A part in neutral words.
+    fn block(&self, part: &Part<'_>) -> Block {
+        match part {
+            Part::Text(text) => Block::Text((&**text).into()),
+            Part::Attachment(manifest) => match self.imports.stored(&manifest.attachment_id) {
+                Some((kind, stored)) => Block::Media {
+                    kind,
+                    source: Source::Stored(stored),
+                },
+                // Of an earlier process, in a message that was said before.
+                None => Block::Text((&*manifest.name).into()),
+            },
+            Part::Block(wire::Block::Image(image)) => media(MediaKind::Image, image.source, part),
+            Part::Block(wire::Block::Document(document)) => {
+                media(MediaKind::Document, document.source, part)
+            }
+            Part::Block(_) => opaque(part),
+        }
     }
 }
 
@@ -277,4 +314,7 @@ fn media(kind: MediaKind, source: Any<'_>, part: &Part<'_>) -> Block {
     Block::Media { kind, source }
 }
 
+/// Bytes of the members that a replay has besides, at most, without the session's id.
+const REPLAY_ADDS: usize = 128;
+const TOO_LONG: &str = "the message is too long to be repeated";
 const DUPLICATE: &str = "a prompt with this uuid is queued already";
