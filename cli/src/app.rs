@@ -5,7 +5,7 @@ use clap::Parser;
 use crate::args::{Args, Command, ServeArgs, TrustArgs};
 use crate::folders::Folders;
 use crate::foreign::{self, Program};
-use crate::protocols::{Served, Spoken, Work};
+use crate::protocols::{ServeWork, Served};
 use crate::say::{self, Stop};
 use crate::settings::Model;
 use crate::start::{self, Start};
@@ -74,10 +74,10 @@ struct Serve<'a> {
     start: &'a Start,
 }
 
-impl Work for Serve<'_> {
+impl ServeWork for Serve<'_> {
     type Done = Result<u8, Stop>;
 
-    fn run<P: Served + Spoken>(self) -> Self::Done {
+    fn run<P: Served>(self) -> Self::Done {
         crate::session::serve::<P>(self.args, self.start)
     }
 }

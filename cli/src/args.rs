@@ -8,8 +8,9 @@ use crate::check::CheckArgs;
 use crate::drive::{DemoArgs, DriveArgs};
 use crate::external::approve::ApproveArgs;
 use crate::foreign::Program;
-use crate::protocols::ProtocolName;
-use crate::settings::values::{Api, Approval, Seconds, Temperature, Tokens};
+use crate::protocols::ServedName;
+use crate::protocols::agentx::PresetName;
+use crate::settings::values::{Api, Approval, Dollars, Seconds, Temperature, Tokens};
 use crate::spec::SpecArgs;
 
 const EXAMPLES: &str = "\
@@ -145,7 +146,7 @@ pub struct TrustArgs {
 pub struct ServeArgs {
     /// The protocol to speak with the host
     #[arg(long, value_name = "NAME")]
-    pub protocol: ProtocolName,
+    pub protocol: ServedName,
 
     /// The folder to work in [default: the current one]
     #[arg(long, value_name = "DIR")]
@@ -170,6 +171,10 @@ pub struct ServeArgs {
     /// Settings of the tools.
     #[command(flatten)]
     pub tools: ToolArgs,
+
+    /// What the wire of agentx leaves open.
+    #[command(flatten)]
+    pub stream: StreamArgs,
 
     /// What to log on stderr: error, warn, info, debug, trace, off, or a list such as `warn,turnwire=debug`
     #[arg(long, value_name = "LEVEL")]
@@ -289,6 +294,10 @@ pub struct SessionArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_steps: Option<u32>,
 
+    /// US dollars that the session may spend; needs the model's price in a settings file [default: not limited]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true)]
+    pub max_budget: Option<Dollars>,
+
     /// A file whose text the model is told in every request, read anew before each turn
     #[arg(long, value_name = "FILE")]
     pub instructions: Option<PathBuf>,
@@ -308,6 +317,27 @@ pub struct SessionArgs {
     /// Where sessions are kept [default: the user's data folder]
     #[arg(long, value_name = "DIR")]
     pub session_dir: Option<PathBuf>,
+}
+
+/// How agentx and claude are spoken.
+#[derive(Clone, Debug, Default, Group)]
+#[command(next_help_heading = "agentx and claude")]
+pub struct StreamArgs {
+    /// Which of the rules of this wire count [default: those of the protocol that is named]
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<PresetName>,
+
+    /// Write replies as they come
+    #[arg(long)]
+    pub partial: bool,
+
+    /// Repeat prompts, and the host's answers, once they count
+    #[arg(long)]
+    pub replay: bool,
+
+    /// Nobody answers requests for permission: what would be asked is denied
+    #[arg(long)]
+    pub nobody_to_ask: bool,
 }
 
 /// What tools may reach.

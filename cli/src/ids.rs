@@ -2,13 +2,15 @@
 
 use crate::say::Stop;
 
-/// How ids of sessions are made. All are UUIDs in lower case (RFC 9562).
+/// How ids of sessions are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdKind {
-    /// Version 4: random alone.
+    /// A UUID in lower case (RFC 9562) of version 4: random alone.
     Random,
-    /// Version 7: the time first, so that ids sort as the sessions began.
+    /// One of version 7: the time first, so that ids sort as the sessions began.
     Ordered,
+    /// `ses_` and 32 hex digits.
+    Prefixed,
 }
 
 impl IdKind {
@@ -19,6 +21,7 @@ impl IdKind {
     pub fn make(self, unix_ms: u64) -> Result<String, Stop> {
         let mut bytes: [u8; 16] = random()?;
         let version = match self {
+            IdKind::Prefixed => return Ok(bytes.iter().fold("ses_".to_owned(), hex)),
             IdKind::Random => 0x40,
             IdKind::Ordered => {
                 let [_, _, time @ ..] = unix_ms.to_be_bytes();
@@ -35,12 +38,17 @@ impl IdKind {
             if matches!(at, 4 | 6 | 8 | 10) {
                 id.push('-');
             }
-            for digit in [byte >> 4, byte & 0x0f] {
-                id.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));
-            }
+            id = hex(id, byte);
         }
         Ok(id)
     }
+}
+
+fn hex(mut text: String, byte: &u8) -> String {
+    for digit in [byte >> 4, byte & 0x0f] {
+        text.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));
+    }
+    text
 }
 
 /// Bytes that nobody can guess.
@@ -69,6 +77,17 @@ mod tests {
                 "{one}"
             );
         }
+    }
+
+    #[test]
+    fn prefixed_ids_are_hex_behind_their_prefix() {
+        let one = IdKind::Prefixed.make(1).unwrap();
+        assert_ne!(one, IdKind::Prefixed.make(1).unwrap());
+        let digits = one.strip_prefix("ses_").unwrap();
+        assert!(
+            digits.len() == 32 && digits.bytes().all(|it| it.is_ascii_hexdigit()),
+            "{one}"
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! JSON objects, written member by member in the order they are named.
 
 use turnwire::json::{write_str, write_u64};
+use turnwire::vocab::{RawJson, Text};
 
 /// An object that is being written; it is whole after [`end`](Members::end).
 pub struct Members<'a> {
@@ -83,4 +84,11 @@ impl<'a> Members<'a> {
     pub fn end(self) {
         self.out.push(b'}');
     }
+}
+
+/// What is written, as JSON that is kept.
+pub fn json(write: impl FnOnce(&mut Vec<u8>)) -> RawJson {
+    let mut out = Vec::new();
+    write(&mut out);
+    RawJson(Text::from(String::from_utf8_lossy(&out)))
 }

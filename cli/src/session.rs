@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use turnwire::model::script::Script;
 use turnwire::model::{ReplyLimits, RequestOptions};
-use turnwire::protocol::{Credentials, Protocol, Server};
+use turnwire::protocol::{Credentials, LEAST_BYTES, OnCredential, Protocol, Server};
 use turnwire::session::Session;
-use turnwire::session::config::{ModelConfig, SessionConfig, Snapshots};
+use turnwire::session::config::{ModelConfig, Price, SessionConfig, Snapshots};
 use turnwire::vocab::{ApprovalMode, Briefing, Frozen, ModelRef, Now, SessionInfo, Text};
 use turnwire_io::{Backend, Host, HttpProvider, Secret, World};
 
@@ -16,9 +16,9 @@ use crate::freeze::{self, Disk, OUTPUT_LIMIT};
 use crate::ids::random;
 use crate::keep::{self, Begun, Kept};
 use crate::protocols::{Opening, Served};
-use crate::say::Stop;
+use crate::say::{self, Stop};
 use crate::settings::values::{Api, Approval};
-use crate::settings::{Model, Provider};
+use crate::settings::{Model, Provider, Settings};
 use crate::start::Start;
 
 /// Room for the marks of what was left out, and for headings.
@@ -34,16 +34,16 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
         mono_us: 0,
         unix_ms: keep::unix_ms(),
     };
-    let generation = P::SESSION_IDS.make(now.unix_ms)?;
+    let generation = P::session_ids(args).make(now.unix_ms)?;
     let begun = keep::begin(start, &generation, now.unix_ms)?;
     let parts = freeze::parts(args, start, &begun.id)?;
     start.approvals.freeze(&start.settings.external);
     let disk = Disk::new(args, start, &begun.id, &parts);
-    let (config, info) = session::<P>(start, &parts.frozen, &generation, &begun)?;
+    let (config, info) = session::<P>(args, start, &parts.frozen, &generation, &begun)?;
     let opening = Opening {
+        args,
         start,
         begun: &begun,
-        screen: args.foreign.screen,
         frozen: &parts.frozen,
         model: &info.model,
         seed: random()?,
@@ -52,10 +52,8 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
         .then(|| keep::snapshots(&begun))
         .flatten();
     let mut server = Server::<P>::new(P::face(&opening));
-    let hidden = start.settings.hidden.iter().map(Secret::expose);
-    let hidden = Credentials::new(hidden).map_err(|error| Stop::Settings(error.to_string()))?;
     server
-        .hide(hidden)
+        .hide(credentials::<P>(start)?)
         .map_err(|error| Stop::Settings(error.to_string()))?;
     for extra in P::first_words(&opening) {
         server.handle_extra(extra, now);
@@ -76,6 +74,29 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
         DriverName::Blocking => turnwire_blocking::serve(server, agent, world, host)
             .map_err(|error| Stop::Failed(error.to_string())),
     }
+}
+
+/// What no line may hold. A protocol that must not write one at all has even the shortest looked for; where one is
+/// replaced, that would be found in words that nobody meant.
+fn credentials<P: Protocol>(start: &Start) -> Result<Credentials, Stop> {
+    let hidden = &start.settings.hidden;
+    let values = hidden.iter().map(Secret::expose);
+    let found = match P::ON_CREDENTIAL {
+        OnCredential::Hide => Credentials::new(values),
+        OnCredential::Latch => {
+            if hidden
+                .iter()
+                .any(|value| value.expose().len() < LEAST_BYTES)
+            {
+                say::line(format_args!(
+                    "a key, or another value that no line may hold, has less than {LEAST_BYTES} bytes: \
+                     a word that happens to hold it ends the session"
+                ));
+            }
+            Credentials::exact(values)
+        }
+    };
+    found.map_err(|error| Stop::Settings(error.to_string()))
 }
 
 fn on_tokio<P: Protocol>(
@@ -126,6 +147,7 @@ fn http(provider: &Provider) -> HttpProvider {
 
 /// The session's configuration, and what it says of itself at its start.
 fn session<P: Served>(
+    args: &ServeArgs,
     start: &Start,
     frozen: &Frozen,
     generation: &str,
@@ -140,19 +162,25 @@ fn session<P: Served>(
     let model = ModelConfig {
         provider: Some(provider.clone()),
         max_output: Some(settings.max_output),
+        price: price(settings, &name),
         ..ModelConfig::new(name.clone(), settings.window)
     };
     let other = |name: &String| ModelConfig {
         name: name.as_str().into(),
+        price: price(settings, name),
         ..model.clone()
     };
     let mut config = SessionConfig::new(model.clone());
     config.models = settings.others.iter().map(other).collect();
+    let prices = settings.prices.iter();
+    config.prices = prices
+        .map(|(of, price)| (of.as_str().into(), price.clone()))
+        .collect();
     config.seed = random()?;
     config.freeze(frozen.clone());
     config.settings.approvals = mode(start.approval);
     config.settings.thinking = settings.thinking.as_deref().map(Into::into);
-    P::preset(&mut config);
+    P::preset(&mut config, args);
     // Files are put aside beside the session's own, or not at all.
     if begun.writer.is_none() {
         config.policy.snapshots = Snapshots::Never;
@@ -162,6 +190,7 @@ fn session<P: Served>(
     config.timeouts.stall_us = Some(micros(settings.idle_limit));
     config.timeouts.approval_us = settings.approval_limit.map(micros);
     config.budgets.steps = Some(settings.max_steps);
+    config.budgets.pico_usd = settings.max_budget;
     // The tools cut long output themselves, stream by stream; a second cut would fall between two streams.
     config.limits.tool_output_bytes = OUTPUT_LIMIT + MARKS;
     let project: Text = start.project.to_string_lossy().into();
@@ -194,6 +223,12 @@ fn session<P: Served>(
         media: Vec::new(),
     };
     Ok((config, info))
+}
+
+fn price(settings: &Settings, model: &str) -> Option<Price> {
+    let mut prices = settings.prices.iter();
+    let found = prices.find(|(of, _)| of == model);
+    found.map(|(_, price)| price.clone())
 }
 
 fn mode(approval: Approval) -> ApprovalMode {

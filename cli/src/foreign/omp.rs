@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args as Group, ValueEnum};
 
-use crate::args::{DriverName, Foreign, ModelArgs, ServeArgs, SessionArgs, ToolArgs};
-use crate::protocols::ProtocolName;
+use crate::args::{DriverName, Foreign, ModelArgs, ServeArgs, SessionArgs, StreamArgs, ToolArgs};
+use crate::protocols::ServedName;
 use crate::say::Stop;
 use crate::settings::file;
 use crate::settings::values::Approval;
@@ -160,7 +160,7 @@ impl OmpArgs {
         };
         let others = args.models.iter().map(|name| name.trim().to_owned());
         Ok(ServeArgs {
-            protocol: ProtocolName::Omp,
+            protocol: ServedName::Omp,
             project: args.cwd,
             trust_project: false,
             go_on: args.go_on,
@@ -181,6 +181,7 @@ impl OmpArgs {
                 no_tools: args.no_tools,
                 ..ToolArgs::default()
             },
+            stream: StreamArgs::default(),
             log: None,
             driver: DriverName::Tokio,
             foreign: Foreign {

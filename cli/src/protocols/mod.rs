@@ -2,17 +2,20 @@
 //!
 //! A protocol is one line in the table below, and one module with its impls of [`Served`] and [`Spoken`].
 
+pub mod agentx;
 mod omp;
 mod openmax;
 
 use clap::ValueEnum;
 use turnwire::protocol::Protocol;
+use turnwire::protocol::agentx::Agentx;
 use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::Openmax;
 use turnwire::session::config::SessionConfig;
 use turnwire::vocab::{Frozen, ModelRef};
 use turnwire_io::{Answer, Refrozen};
 
+use crate::args::ServeArgs;
 use crate::ids::IdKind;
 use crate::keep::Begun;
 use crate::start::Start;
@@ -59,15 +62,48 @@ pub trait Work {
     fn run<P: Served + Spoken>(self) -> Self::Done;
 }
 
+/// The protocols that can be served, as the command line names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ServedName {
+    /// openmax-stdio/6
+    Openmax,
+    /// omp's RPC mode, protocol 1 and 2
+    Omp,
+    /// The structured SDK wire of agentx
+    Agentx,
+    /// The wire of the Claude Agent SDKs
+    Claude,
+}
+
+impl ServedName {
+    /// Serves in the protocol of this name.
+    pub fn with<W: ServeWork>(self, work: W) -> W::Done {
+        match self {
+            ServedName::Openmax => work.run::<Openmax>(),
+            ServedName::Omp => work.run::<Omp>(),
+            ServedName::Agentx | ServedName::Claude => work.run::<Agentx>(),
+        }
+    }
+}
+
+/// What is done in a protocol that is served.
+pub trait ServeWork {
+    /// What comes of it.
+    type Done;
+
+    /// Does it.
+    fn run<P: Served>(self) -> Self::Done;
+}
+
 /// A session that is about to begin: what a protocol's face is made from.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening<'a> {
+    /// The command line.
+    pub args: &'a ServeArgs,
     /// Settings, trust and folders.
     pub start: &'a Start,
     /// The session, new or going on.
     pub begun: &'a Begun,
-    /// Whether the host has a screen for dialogs.
-    pub screen: bool,
     /// What the model is told first, and its tools.
     pub frozen: &'a Frozen,
     /// The model that the session begins with.
@@ -79,10 +115,10 @@ pub struct Opening<'a> {
 /// A protocol that this program can serve.
 pub trait Served: Protocol {
     /// How ids of sessions are made.
-    const SESSION_IDS: IdKind;
+    fn session_ids(args: &ServeArgs) -> IdKind;
 
     /// Sets what the contract decides for a session.
-    fn preset(config: &mut SessionConfig);
+    fn preset(config: &mut SessionConfig, args: &ServeArgs);
 
     /// What its Server is built from.
     fn face(opening: &Opening<'_>) -> Self::ServerConfig;

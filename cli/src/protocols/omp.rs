@@ -2,19 +2,22 @@
 
 use turnwire::protocol::omp::{ClientConfig, Omp, OmpOutcome, ServerConfig, preset};
 use turnwire::session::config::SessionConfig;
-use turnwire::vocab::{RawJson, Text};
+use turnwire::vocab::RawJson;
 use turnwire_io::Answer;
 
 use super::{Opening, Served, Spoken};
+use crate::args::ServeArgs;
 use crate::ids::IdKind;
-use crate::object::Members;
+use crate::object::{Members, json};
 use crate::settings::values::Api;
 use crate::settings::{Model, Settings};
 
 impl Served for Omp {
-    const SESSION_IDS: IdKind = IdKind::Ordered;
+    fn session_ids(_: &ServeArgs) -> IdKind {
+        IdKind::Ordered
+    }
 
-    fn preset(config: &mut SessionConfig) {
+    fn preset(config: &mut SessionConfig, _: &ServeArgs) {
         preset(config);
     }
 
@@ -23,7 +26,7 @@ impl Served for Omp {
         ServerConfig {
             models: models(opening),
             session_file: file.map(|path| path.to_string_lossy().into()),
-            ui: opening.screen,
+            ui: opening.args.foreign.screen,
             ..ServerConfig::new(opening.seed)
         }
     }
@@ -90,10 +93,4 @@ fn model(settings: &Settings, name: &str) -> RawJson {
         object.number("maxTokens", settings.max_output);
         object.end();
     })
-}
-
-fn json(write: impl FnOnce(&mut Vec<u8>)) -> RawJson {
-    let mut out = Vec::new();
-    write(&mut out);
-    RawJson(Text::from(String::from_utf8_lossy(&out)))
 }

@@ -7,6 +7,7 @@ use turnwire::vocab::ToolSpec;
 use turnwire_io::{Answer, Asked, Refrozen};
 
 use super::{Opening, Served, Spoken};
+use crate::args::ServeArgs;
 use crate::ids::IdKind;
 use crate::settings::Settings;
 use crate::start::Start;
@@ -15,9 +16,11 @@ use crate::start::Start;
 const RESERVE: u64 = 1024;
 
 impl Served for Openmax {
-    const SESSION_IDS: IdKind = IdKind::Random;
+    fn session_ids(_: &ServeArgs) -> IdKind {
+        IdKind::Random
+    }
 
-    fn preset(config: &mut SessionConfig) {
+    fn preset(config: &mut SessionConfig, _: &ServeArgs) {
         preset(config);
     }
 

@@ -8,7 +8,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::hooks::{HookEntry, RuleTable};
-use super::values::{Api, Approval, BaseUrl, EnvName, Millis, Seconds, Temperature, Tokens};
+use super::values::{
+    Api, Approval, BaseUrl, Dollars, EnvName, Millis, Seconds, Temperature, Tokens,
+};
 use crate::say::Stop;
 
 /// Most bytes of a file that the program reads whole: settings and trust.
@@ -64,6 +66,29 @@ pub struct ModelTable {
     pub window: Option<Tokens>,
     /// As `--idle-limit`.
     pub idle_limit: Option<Seconds>,
+    /// What models cost; the list replaces the one of a lower file.
+    #[serde(rename = "price")]
+    pub prices: Option<Vec<PriceTable>>,
+}
+
+/// `[[model.price]]`: US dollars for a million tokens.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PriceTable {
+    /// The model; none: the one that `name` of this file names, or whichever is used if it names none.
+    pub model: Option<String>,
+    /// Of a prompt, in no cache.
+    pub input: Dollars,
+    /// Of a prompt, read from a cache; as `input` unless it is said.
+    pub cache_read: Option<Dollars>,
+    /// Of a prompt, written to a cache; as `input` unless it is said.
+    pub cache_write: Option<Dollars>,
+    /// Of an answer, thinking too.
+    pub output: Dollars,
+    /// Since when, as a person reads it.
+    pub as_of: String,
+    /// Whose price list that is; the file unless it is said.
+    pub source: Option<String>,
 }
 
 /// `[session]`.
@@ -76,6 +101,8 @@ pub struct SessionTable {
     pub approval_limit: Option<Seconds>,
     /// As `--max-steps`.
     pub max_steps: Option<std::num::NonZeroU32>,
+    /// As `--max-budget`.
+    pub max_budget: Option<Dollars>,
     /// As `--hide-env`; the list replaces the one of a lower file.
     pub hide_env: Option<Vec<EnvName>>,
     /// As `--coalesce`.

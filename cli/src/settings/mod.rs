@@ -16,6 +16,7 @@ use crate::skills;
 use file::FileSettings;
 use hooks::{HookTable, RuleTable, Unloaded};
 use model::Chosen;
+use turnwire::session::config::Price;
 use turnwire_io::Secret;
 use values::{Api, Approval, BadValue, BaseUrl, EnvName, Millis};
 
@@ -42,6 +43,10 @@ pub struct Settings {
     pub approval: Option<Approval>,
     /// Model requests a turn.
     pub max_steps: u32,
+    /// What the session may spend, in millionths of a millionth of a US dollar.
+    pub max_budget: Option<u64>,
+    /// What models cost, by name.
+    pub prices: Vec<(String, Price)>,
     /// Whether the session is kept on the disk.
     pub store: bool,
     /// Where it is kept; `None`: in the user's folder.
@@ -121,6 +126,8 @@ pub struct Provider {
     pub name: String,
     /// The key, if one is sent.
     pub key: Option<Secret>,
+    /// The environment variable that held it.
+    pub key_from: Option<String>,
     /// Randomness of the reply.
     pub temperature: Option<f64>,
 }
@@ -170,6 +177,7 @@ pub fn resolve(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<Settin
         others,
         efforts,
         thinking,
+        prices,
     } = model::choose(args, files, env)?;
     let deny_env = model::key_variables(args, files)?;
     if let Some(name) = pass_env
@@ -212,6 +220,8 @@ pub fn resolve(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<Settin
         .unwrap_or(0),
         instructions: instructions(args, files)?,
         store: first(store, files, |file| file.session.store).unwrap_or(!demo),
+        max_budget: max_budget(args, files, &model, &prices)?,
+        prices,
         model,
         approval: first(args.session.approval, files, |file| file.session.approval),
         max_steps: first(args.session.max_steps, files, |file| {
@@ -238,6 +248,31 @@ pub fn resolve(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<Settin
         log: first(args.log.clone(), files, |file| file.log.clone())
             .unwrap_or_else(|| "warn".to_owned()),
     })
+}
+
+/// What the session may spend. A limit that nothing is counted against would be none.
+fn max_budget(
+    args: &ServeArgs,
+    files: &[Layer],
+    model: &Model,
+    prices: &[(String, Price)],
+) -> Result<Option<u64>, Stop> {
+    let of_files = || {
+        let mut files = files.iter();
+        files.find_map(|layer| layer.settings.session.max_budget)
+    };
+    let Some(budget) = args.session.max_budget.or_else(of_files) else {
+        return Ok(None);
+    };
+    match model {
+        Model::Http(http) if prices.iter().all(|(of, _)| *of != http.name) => {
+            Err(Stop::Settings(format!(
+                "a budget needs to know what the model {:?} costs: put its price in a settings file ([[model.price]])",
+                http.name
+            )))
+        }
+        Model::Http(_) | Model::Builtin { .. } | Model::Script { .. } => Ok(Some(budget.pico())),
+    }
 }
 
 /// Reads a flag's value; what stands there isn't repeated.

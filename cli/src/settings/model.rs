@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use super::file::{self, ModelTable};
-use super::values::{Api, BaseUrl, EnvName, Temperature};
+use super::file::{self, ModelTable, PriceTable};
+use super::values::{Api, BaseUrl, Dollars, EnvName, Temperature};
 use super::{Env, Layer, Model, Provider, flag};
 use crate::args::ServeArgs;
 use crate::say::Stop;
+use turnwire::session::config::Price;
 use turnwire_io::Secret;
 
 /// What hosts call a script that plays the model.
@@ -20,6 +21,7 @@ pub(super) struct Chosen {
     pub(super) others: Vec<String>,
     pub(super) efforts: Vec<String>,
     pub(super) thinking: Option<String>,
+    pub(super) prices: Vec<(String, Price)>,
 }
 
 /// The layers that speak of one provider: the flags, and those files that mean the same.
@@ -60,13 +62,51 @@ pub(super) fn choose(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<
             "thinking {word:?} is none of the efforts that the model knows: {efforts:?}"
         )));
     }
+    let prices = prices(&layers, &model)?;
     Ok(Chosen {
         model,
         provider: layers.provider,
         others,
         efforts,
         thinking,
+        prices,
     })
+}
+
+/// What the highest layer that speaks of prices says.
+fn prices(layers: &Layers<'_>, model: &Model) -> Result<Vec<(String, Price)>, Stop> {
+    let named = match model {
+        Model::Http(http) => http.name.as_str(),
+        Model::Builtin { .. } | Model::Script { .. } => SCRIPT,
+    };
+    let found = layers.first(|table| Some((table, table.prices.as_deref()?)));
+    let Some((file, tables)) = found else {
+        return Ok(Vec::new());
+    };
+    // A flag that names another model makes its price no other's.
+    let named = file.name.as_deref().unwrap_or(named);
+    let mut prices: Vec<(String, Price)> = Vec::new();
+    for table in tables {
+        let model = table.model.as_deref().unwrap_or(named);
+        if prices.iter().any(|(of, _)| of == model) {
+            let text = format!("model.price: {model:?} has two prices");
+            return Err(Stop::Settings(text));
+        }
+        prices.push((model.to_owned(), price(table)));
+    }
+    Ok(prices)
+}
+
+fn price(table: &PriceTable) -> Price {
+    let cached = |price: Option<Dollars>| price.unwrap_or(table.input).of_a_million();
+    Price {
+        input: table.input.of_a_million(),
+        cache_read: cached(table.cache_read),
+        cache_write: cached(table.cache_write),
+        output: table.output.of_a_million(),
+        source: table.source.as_deref().unwrap_or("settings").into(),
+        as_of: table.as_of.as_str().into(),
+    }
 }
 
 /// The flags, in the form of a file's table.
@@ -205,12 +245,14 @@ fn model(layers: &Layers<'_>, env: Env<'_>) -> Result<Model, Stop> {
         Some(url) => url,
         None => flag::<BaseUrl>("base_url", own_url)?,
     };
+    let key_from = key_env.as_ref().map(|name| name.as_str().to_owned());
     let key = key_env.map(|name| key(name.as_str(), env)).transpose()?;
     Ok(Model::Http(Box::new(Provider {
         api,
         base_url,
         name,
         key,
+        key_from,
         temperature: layers
             .first(|table| table.temperature)
             .map(Temperature::get),

@@ -379,3 +379,34 @@ fn tools_are_all_or_those_that_were_named_or_none() {
     );
     assert_eq!(only(&["--no-tools"], &files), Some(Vec::new()));
 }
+
+#[test]
+fn prices_are_for_the_named_model_unless_they_name_another() {
+    let text = "[model]\napi = 'openai'\nname = 'big'\n[[model.price]]\ninput = 3\noutput = 15\nas_of = '2026'\n\
+                [[model.price]]\nmodel = 'small'\ninput = 1\ncache_read = 0.1\noutput = 5\nas_of = '2026'\n\
+                source = 'a list'\n";
+    let files = [layer("/u/turnwire.toml", text)];
+    let settings = settle(&["--max-budget", "2.5"], &files).unwrap();
+    assert_eq!(settings.max_budget, Some(2_500_000_000_000));
+    let price = |model: &str| {
+        let mut prices = settings.prices.iter();
+        prices
+            .find(|(of, _)| of == model)
+            .map(|(_, price)| price.clone())
+    };
+    let (big, small) = (price("big").unwrap(), price("small").unwrap());
+    assert_eq!(
+        (big.input, big.cache_read, big.cache_write, big.output),
+        (3_000_000, 3_000_000, 3_000_000, 15_000_000)
+    );
+    assert_eq!(
+        (small.cache_read, small.cache_write, &*small.source),
+        (100_000, 1_000_000, "a list")
+    );
+    // A budget that nothing is counted against is none.
+    let fault = settle(&["--max-budget", "2", "--model", "other"], &files).unwrap_err();
+    assert!(fault.contains("model.price"), "{fault}");
+    let twice = text.replace("small", "big");
+    let fault = settle(&[], &[layer("/u/turnwire.toml", &twice)]).unwrap_err();
+    assert!(fault.contains("two prices"), "{fault}");
+}

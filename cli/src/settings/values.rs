@@ -23,6 +23,17 @@ pub enum Api {
     Scripted,
 }
 
+impl Api {
+    /// The word that files use.
+    pub fn word(self) -> &'static str {
+        match self {
+            Api::Openai => "openai",
+            Api::Anthropic => "anthropic",
+            Api::Scripted => "scripted",
+        }
+    }
+}
+
 /// What the model may do without a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -267,6 +278,45 @@ impl FromStr for Seconds {
 
 deserialize_by!(Seconds, f64);
 
+/// An amount in US dollars: 0 to a million.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dollars(f64);
+
+impl Dollars {
+    fn checked(number: f64) -> Result<Self, BadValue> {
+        if (0.0..=1e6).contains(&number) {
+            return Ok(Dollars(number));
+        }
+        Err(BadValue(
+            "an amount is a number of US dollars from 0 to 1000000".to_owned(),
+        ))
+    }
+
+    /// In millionths of a millionth of a dollar.
+    pub fn pico(self) -> u64 {
+        // At most 10^18, and never negative.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let pico = (self.0 * 1e12).round() as u64;
+        pico
+    }
+
+    /// The price of one of a million things that cost this together, in millionths of a millionth of a dollar.
+    pub fn of_a_million(self) -> u64 {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let pico = (self.0 * 1e6).round() as u64;
+        pico
+    }
+}
+
+deserialize_by!(Dollars, f64);
+
+impl FromStr for Dollars {
+    type Err = BadValue;
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        Self::checked(text.parse().unwrap_or(f64::NAN))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -322,6 +372,21 @@ mod tests {
             assert!(bad.parse::<Tokens>().is_err(), "{bad}");
         }
         assert!("0.1".parse::<Seconds>().is_ok() && "86400".parse::<Seconds>().is_ok());
+        for (text, pico, of_a_million) in [
+            ("0", 0, 0),
+            ("1.25", 1_250_000_000_000, 1_250_000),
+            ("1e-6", 1_000_000, 1),
+            ("1000000", 1_000_000_000_000_000_000, 1_000_000_000_000),
+        ] {
+            let dollars: Dollars = text.parse().unwrap();
+            assert_eq!(
+                (dollars.pico(), dollars.of_a_million()),
+                (pico, of_a_million)
+            );
+        }
+        for bad in ["-1", "1000001", "NaN", "inf", "much"] {
+            assert!(bad.parse::<Dollars>().is_err(), "{bad}");
+        }
         for bad in ["0", "0.09", "86401", "inf", "NaN", "soon"] {
             assert!(bad.parse::<Seconds>().is_err(), "{bad}");
         }

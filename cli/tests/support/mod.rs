@@ -1,6 +1,7 @@
 //! What the tests of the program need: a provider on the loopback, a home of its own, and the program driven over
 //! real pipes. Everything has a time limit, and ends what it started.
 
+pub mod agentx;
 pub mod omp;
 pub mod openmax;
 pub mod program;

@@ -3,10 +3,12 @@
 use serde_json::{Value, json};
 use turnwire::protocol::omp::Omp;
 
-use super::program::{Home, Program, Setup, Talk, of};
+use super::program::{Home, Program, Setup, Talk, Tapped, of};
 use super::provider::Provider;
 
 impl Talk for Omp {
+    type Ear = Tapped<Omp>;
+
     /// The first line is `ready`, each has a type, and a response says what it answers and how it went (OMP-01, OMP-02).
     #[track_caller]
     fn check(line: &Value, first: &Value) {

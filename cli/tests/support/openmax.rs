@@ -3,9 +3,11 @@
 use serde_json::{Value, json};
 use turnwire::protocol::openmax::Openmax;
 
-use super::program::{Program, Talk, of};
+use super::program::{Program, Talk, Tapped, of};
 
 impl Talk for Openmax {
+    type Ear = Tapped<Openmax>;
+
     /// The first line is `hello`, and lines carry its session's id (OM-01, OM-12).
     #[track_caller]
     fn check(line: &Value, first: &Value) {

@@ -18,8 +18,64 @@ use super::provider::Provider;
 /// The value of the key that tests use. It may stand in a request's header and nowhere else.
 pub const KEY: &str = "sk-loopback-0123456789";
 
+/// Who hears what the program and a test say to each other.
+pub trait Ear: Default + Send + 'static {
+    /// The host wrote these bytes.
+    fn host(&mut self, bytes: &[u8]);
+
+    /// The agent wrote these.
+    fn agent(&mut self, bytes: &[u8]);
+
+    /// That is all of this side.
+    fn end(&mut self, dir: Dir);
+
+    /// With which code the agent ended.
+    fn exit(&mut self, code: i64);
+
+    /// What was said against the contract.
+    fn breach(&self) -> Option<String>;
+}
+
+/// The observer of a protocol.
+#[derive(Debug)]
+pub struct Tapped<P: Observed>(Wiretap<P>);
+
+impl<P: Observed<Watch: Watch<Config: Default>>> Default for Tapped<P> {
+    fn default() -> Self {
+        Tapped(Wiretap::new(Default::default()))
+    }
+}
+
+impl<P> Ear for Tapped<P>
+where
+    P: Observed<Watch: Send + Watch<Config: Default>> + 'static,
+{
+    fn host(&mut self, bytes: &[u8]) {
+        self.0.host(bytes);
+    }
+
+    fn agent(&mut self, bytes: &[u8]) {
+        self.0.agent(bytes);
+    }
+
+    fn end(&mut self, dir: Dir) {
+        self.0.end(dir);
+    }
+
+    fn exit(&mut self, code: i64) {
+        self.0.exit(code);
+    }
+
+    fn breach(&self) -> Option<String> {
+        self.0.breach(&[]).map(|breach| breach.to_string())
+    }
+}
+
 /// What the harness knows of a protocol.
-pub trait Talk: Observed<Watch: Send + Watch<Config: Default>> {
+pub trait Talk: std::fmt::Debug + 'static {
+    /// Who listens.
+    type Ear: Ear;
+
     /// What holds for every line of the agent; `first` is the first that came, this one perhaps.
     fn check(line: &Value, first: &Value);
 
@@ -234,7 +290,7 @@ impl Setup {
                 }
             });
         }
-        let tap = Arc::new(Mutex::new(Wiretap::new(Default::default())));
+        let tap = Tap::<P>::default();
         let (sender, lines) = channel();
         let mut unread = Some(Stdout {
             pipe: stdout,
@@ -282,7 +338,6 @@ impl Setup {
 }
 
 /// A running program. Dropped, it is killed, with all that it left behind.
-#[derive(Debug)]
 pub struct Program<P: Talk = Openmax> {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -298,10 +353,9 @@ pub struct Program<P: Talk = Openmax> {
     tap: Tap<P>,
 }
 
-type Tap<P> = Arc<Mutex<Wiretap<P>>>;
+type Tap<P> = Arc<Mutex<<P as Talk>::Ear>>;
 
 /// The program's stdout, with the observer behind it.
-#[derive(Debug)]
 pub struct Stdout<P: Talk = Openmax> {
     pipe: ChildStdout,
     tap: Tap<P>,
@@ -391,7 +445,7 @@ impl<P: Talk> Program<P> {
     /// What was said so far keeps the contract, both ways, as far as the observer can tell.
     #[track_caller]
     fn judge(&self) {
-        if let Some(breach) = self.tap.lock().unwrap().breach(&[]) {
+        if let Some(breach) = self.tap.lock().unwrap().breach() {
             panic!("the contract was broken:\n{breach}");
         }
     }

@@ -28,6 +28,8 @@ pub struct SessionConfig {
     /// Other models that `Setting::Model` may name. Empty: any name is taken, with the numbers of [`model`](Self::model),
     /// but for its price.
     pub models: Vec<ModelConfig>,
+    /// Prices of models that stand nowhere else, by name.
+    pub prices: Vec<(Text, Price)>,
     /// The driver's own tools; `Input::DriverTools` replaces them. What a host offers is a second set.
     pub tools: Vec<ToolSpec>,
     /// Settings at the start, the approval mode among them. They go into `Opened`.
@@ -60,6 +62,7 @@ impl SessionConfig {
             system: None,
             model,
             models: Vec::new(),
+            prices: Vec::new(),
             tools: Vec::new(),
             settings: Settings {
                 approvals: ApprovalMode::Ask,

@@ -60,7 +60,7 @@ use ask::{AskFor, OpenAsk};
 use beside::Beside;
 use close::Closing;
 use commands::Owed;
-use config::ModelConfig;
+use config::{ModelConfig, Price};
 use effects::{Effects, State};
 use estimate::Estimate;
 use ids::{Ids, Random};
@@ -333,6 +333,12 @@ impl Session {
             .find(|model| model.is_named(name))
     }
 
+    fn price_named(&self, name: &str) -> Option<Price> {
+        let mut prices = self.config.prices.iter();
+        let found = prices.find(|(of, _)| **of == *name);
+        found.map(|(_, price)| price.clone())
+    }
+
     fn model_ref(&self) -> ModelRef {
         ModelRef {
             provider: self.model.provider.clone(),
@@ -348,8 +354,8 @@ impl Session {
                 Some(model) => model.clone(),
                 // Its numbers are taken to be alike; its price isn't.
                 None => ModelConfig {
+                    price: self.price_named(&name),
                     name,
-                    price: None,
                     ..self.config.model.clone()
                 },
             },

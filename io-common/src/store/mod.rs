@@ -70,7 +70,7 @@ impl Store {
     /// A new session. Nothing is made on the disk before its first message is saved, so that one in which nothing
     /// was said leaves nothing behind.
     ///
-    /// `id` must be new, of at most 64 ASCII letters, digits and hyphens; `project` is what
+    /// `id` must be new, of at most 64 ASCII letters, digits, hyphens and underscores; `project` is what
     /// [`latest`](Store::latest) finds it by.
     ///
     /// # Errors
@@ -140,6 +140,6 @@ impl Store {
 
 /// Whether a text may be part of a file's name here: an index that somebody else wrote must not lead out of the folder.
 fn is_id(id: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     (1..=64).contains(&id.len()) && id.bytes().all(plain)
 }

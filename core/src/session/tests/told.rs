@@ -195,3 +195,26 @@ fn what_a_turn_cost_is_said_by_request_and_by_model() {
         .collect();
     assert_eq!(pico, [50, 50, 100]);
 }
+
+#[test]
+fn a_model_that_stands_nowhere_else_has_the_price_that_is_given_for_its_name() {
+    let price = |input| crate::session::config::Price {
+        input,
+        cache_read: 0,
+        cache_write: 0,
+        output: 0,
+        source: "list".into(),
+        as_of: "today".into(),
+    };
+    let mut config = config();
+    config.model.price = Some(price(5));
+    config.prices = Vec::from([("small".into(), price(1))]);
+    let mut world = World::new(config);
+    let mut priced = |name: Option<&str>| {
+        world.command(Command::Set(Setting::Model(name.map(Into::into))));
+        world.session.model.price.as_ref().map(|price| price.input)
+    };
+    assert_eq!(priced(Some("small")), Some(1));
+    assert_eq!(priced(Some("other")), None);
+    assert_eq!(priced(None), Some(5));
+}

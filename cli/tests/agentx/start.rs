@@ -1,0 +1,120 @@
+//! What is said at the start, and what the settings have to do with it.
+
+use serde_json::json;
+use turnwire::protocol::agentx::Agentx;
+
+use crate::support::agentx::order;
+use crate::support::program::{Home, Setup};
+
+const PROVIDER: &str = "[model]\napi = 'openai'\nprovider = 'house'\nbase_url = 'http://127.0.0.1:9/v1'\nname = 'big'\n\
+                        others = ['small']\nefforts = ['low', 'high']\nkey_env = 'SOME_KEY'\n";
+
+fn named(protocol: &str) -> (Home, Setup) {
+    let home = Home::new();
+    home.settings(PROVIDER);
+    let setup = Setup::serve_in(&home, protocol)
+        .args(&["--trust-project"])
+        .env("SOME_KEY", "sk-a-distinctive-sentinel");
+    (home, setup)
+}
+
+#[test]
+fn wire_023_024_the_provider_is_named_and_nothing_of_how_it_is_reached() {
+    let (_home, setup) = named("agentx");
+    let mut program = setup.start_as::<Agentx>();
+    let init = program.see_type("system");
+    assert_eq!(init["subtype"], "init");
+    assert_eq!(
+        (&init["provider"], &init["provider_type"], &init["model"]),
+        (&json!("house"), &json!("openai"), &json!("big"))
+    );
+    let reasoning =
+        json!({ "supported": true, "efforts": ["low", "high"], "defaultEffort": "low" });
+    assert_eq!(init["reasoning_capabilities"], reasoning);
+    assert_eq!(init["apiKeySource"], "user");
+    assert!(init["session_id"].as_str().unwrap().starts_with("ses_"));
+    let answer = program.ask(&json!({ "subtype": "initialize" }));
+    let providers = answer["response"]["providers"].as_array().unwrap();
+    assert_eq!(providers.len(), 1);
+    let provider = &providers[0];
+    assert_eq!(
+        (&provider["id"], &provider["value"]),
+        (&json!("house"), &json!("house"))
+    );
+    assert_eq!(
+        (&provider["default"], &provider["selected"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!(provider["reasoning"], reasoning);
+    for line in program.seen() {
+        let line = line.to_string();
+        for secret in ["127.0.0.1", "SOME_KEY", "sentinel", "turnwire.toml"] {
+            assert!(!line.contains(secret), "{secret} in {line}");
+        }
+    }
+    program.close_input();
+    // Nobody asked for anything.
+    assert_eq!(program.wait().code, Some(1));
+}
+
+#[test]
+fn wire_025_what_is_fixed_says_so_and_a_provider_isnt_chosen_live() {
+    let (_home, setup) = named("agentx");
+    let mut program = setup.start_as::<Agentx>();
+    let fixed = program.ask(&json!({ "subtype": "set_model", "model": "small" }));
+    assert!(
+        fixed["error"].as_str().unwrap().contains("--provider"),
+        "{fixed}"
+    );
+    let unknown = program.ask(&json!({ "subtype": "set_provider", "provider": "house" }));
+    assert_eq!(
+        unknown["error"],
+        "unsupported control request \"set_provider\""
+    );
+}
+
+#[test]
+fn a_host_of_claude_may_choose_among_the_models_of_the_settings() {
+    let (_home, setup) = named("claude");
+    let mut program = setup.start_as::<Agentx>();
+    let answer = program.ask(&json!({ "subtype": "initialize", "hooks": null }));
+    let models = answer["response"]["models"].as_array().unwrap();
+    let names: Vec<_> = models
+        .iter()
+        .map(|model| model["value"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["big", "small"]);
+    assert_eq!(models[1]["supportedEffortLevels"], json!(["low", "high"]));
+    assert_eq!(answer["response"]["account"]["apiKeySource"], "SOME_KEY");
+    let set = program.ask(&json!({ "subtype": "set_model", "model": "small" }));
+    assert_eq!(set["response"], json!({ "model": "small" }));
+    let other = program.ask(&json!({ "subtype": "set_model", "model": "other" }));
+    assert_eq!(other["subtype"], "error");
+    let settings = program.ask(&json!({ "subtype": "get_settings" }));
+    assert_eq!(settings["response"]["applied"]["model"], "small");
+    let none = program.ask(&json!({ "subtype": "mcp_set_servers", "servers": {} }));
+    assert_eq!(none["subtype"], "error");
+    program.close_input();
+    assert_eq!(program.wait().code, Some(0));
+}
+
+#[test]
+fn states_are_told_where_the_environment_asks_for_them() {
+    let states = |setup: Setup| {
+        let mut program = setup.start_as::<Agentx>();
+        program.prompt("What is here?");
+        program.close_input();
+        let lines = program.wait().lines;
+        let states = order(&lines).into_iter();
+        states
+            .filter(|kind| matches!(kind.as_str(), "system running" | "system idle"))
+            .collect::<Vec<_>>()
+    };
+    let home = Home::new();
+    let serve = || Setup::serve_in(&home, "claude");
+    assert!(states(serve()).is_empty());
+    let asked = serve().env("CLAUDE_CODE_SDK_READS_SESSION_STATE", "1");
+    assert_eq!(states(asked), ["system running", "system idle"]);
+    let strict = serve().args(&["--preset", "agentx"]);
+    assert_eq!(states(strict), ["system running", "system idle"]);
+}
