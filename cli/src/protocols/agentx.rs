@@ -1,8 +1,9 @@
 //! agentx and claude: one face for both wires, and what it asks of the program.
 
 use clap::ValueEnum;
+use turnwire::protocol::agentx::providers::{Listed, catalogue};
 use turnwire::protocol::agentx::{
-    Agentx, AgentxAsk, AgentxOutcome, Policy, Preset, Selected, ServerConfig, preset,
+    Agentx, AgentxAsk, AgentxOutcome, Policy, Preset, ServerConfig, preset,
 };
 use turnwire::session::config::SessionConfig;
 use turnwire::vocab::{RawJson, Text};
@@ -12,7 +13,7 @@ use super::{Opening, Served, ServedName};
 use crate::args::ServeArgs;
 use crate::ids::IdKind;
 use crate::object::{Members, json};
-use crate::settings::Model;
+use crate::settings::{Model, Settings};
 
 /// Hosts of claude set it where they read `session_state_changed`.
 const READS_STATES: &str = "CLAUDE_CODE_SDK_READS_SESSION_STATE";
@@ -69,6 +70,7 @@ impl Served for Agentx {
             }
             (Model::Http(_) | Model::Builtin { .. } | Model::Script { .. }, _) => "none",
         };
+        let listed = listed(settings, &opening.model.model);
         ServerConfig {
             version: env!("CARGO_PKG_VERSION").into(),
             api_key_source: key_source.into(),
@@ -77,13 +79,8 @@ impl Served for Agentx {
             states: std::env::var_os(READS_STATES).is_some_and(|value| !value.is_empty()),
             asks: !args.stream.nobody_to_ask,
             pid: u64::from(std::process::id()),
-            provider: Some(Selected {
-                id: settings.provider.as_str().into(),
-                kind: kind(opening).into(),
-                efforts: texts(&settings.efforts),
-                default_effort: default_effort(opening).map(Into::into),
-            }),
-            providers: vec![provider(opening)],
+            provider: Some(listed.selected()),
+            providers: catalogue(std::slice::from_ref(&listed), Some(&listed.id)),
             models: models(opening),
             transcript: writer.map(|writer| writer.path().to_string_lossy().into()),
             ..ServerConfig::new(opening.seed, name.policy())
@@ -95,6 +92,9 @@ impl Served for Agentx {
     fn answer(_: &Opening<'_>) -> Answer<Agentx> {
         Box::new(|ask| match ask {
             AgentxAsk::Control { .. }
+            | AgentxAsk::BlobAppend { .. }
+            | AgentxAsk::BlobCommit { .. }
+            | AgentxAsk::BlobDrop { .. }
             | AgentxAsk::Environment(_)
             | AgentxAsk::Options(_)
             | AgentxAsk::Flush
@@ -104,54 +104,33 @@ impl Served for Agentx {
 }
 
 /// The type of the provider: how it is spoken with.
-fn kind(opening: &Opening<'_>) -> &'static str {
-    match &opening.start.settings.model {
+fn kind(settings: &Settings) -> &'static str {
+    match &settings.model {
         Model::Http(http) => http.api.word(),
         Model::Builtin { .. } | Model::Script { .. } => "scripted",
     }
-}
-
-/// The effort that counts where nobody chooses: the one of the settings, else the first.
-fn default_effort<'a>(opening: &Opening<'a>) -> Option<&'a str> {
-    let settings = &opening.start.settings;
-    let set = settings.thinking.as_ref();
-    set.or(settings.efforts.first()).map(String::as_str)
 }
 
 fn texts(words: &[String]) -> Vec<Text> {
     words.iter().map(|word| word.as_str().into()).collect()
 }
 
-/// The provider, for the catalogue of the strict wire (WIRE-024). This program starts with one, whichever file set it
-/// up: it is the default, and selected.
-fn provider(opening: &Opening<'_>) -> RawJson {
-    let settings = &opening.start.settings;
-    let (id, model) = (&*settings.provider, &*opening.model.model);
-    let default = default_effort(opening);
-    json(|out| {
-        let mut object = Members::begin(out);
-        object.text("value", id);
-        object.text("id", id);
-        object.text("providerType", kind(opening));
-        object.text("model", model);
-        object.text("displayName", &format!("{id} ({model})"));
-        object.text("description", "The provider that the settings name");
-        object.bool("default", true);
-        object.bool("selected", true);
-        object.bool("supportsEffort", !settings.efforts.is_empty());
-        object.texts("supportedReasoningEfforts", &settings.efforts);
-        if let Some(default) = default {
-            object.text("defaultReasoningEffort", default);
-        }
-        let mut reasoning = object.object("reasoning");
-        reasoning.bool("supported", !settings.efforts.is_empty());
-        reasoning.texts("efforts", &settings.efforts);
-        if let Some(default) = default {
-            reasoning.text("defaultEffort", default);
-        }
-        reasoning.end();
-        object.end();
-    })
+/// The providers, for the catalogue of the strict wire (WIRE-024). This program starts with one, whichever file set it
+/// up.
+fn listed(settings: &Settings, model: &str) -> Listed {
+    Listed {
+        id: settings.provider.as_str().into(),
+        kind: kind(settings).into(),
+        model: model.into(),
+        is_default: true,
+        efforts: texts(&settings.efforts),
+        // The one that the settings choose, else the first.
+        default_effort: settings
+            .thinking
+            .as_ref()
+            .or(settings.efforts.first())
+            .map(|effort| effort.as_str().into()),
+    }
 }
 
 /// The models that a host may choose, the one that the session begins with first. None: nobody named others.
