@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use turnwire_io::process::GroupId;
 
 use crate::support::program::{Home, KEY, Program, Setup, joined, of, types};
 use crate::support::provider::Provider;
@@ -452,11 +453,8 @@ fn om_23_a_cancel_ends_the_hook_that_runs() {
         assert!(of(program.seen(), "hook_failed").is_empty(), "{event}");
         assert!(begun.elapsed() < Duration::from_secs(2), "{event}");
         crate::support::wait_for("the end of its group", || {
-            let alive = std::process::Command::new("kill")
-                .args(["-0", "--", &format!("-{}", group.trim())])
-                .stderr(std::process::Stdio::null())
-                .status();
-            (!alive.expect("kill").success()).then_some(())
+            let group = GroupId::of(group.trim().parse().expect("its number")).expect("a group");
+            (!group.has_members()).then_some(())
         });
         program.close_input();
         program.wait();
