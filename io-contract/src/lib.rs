@@ -26,6 +26,7 @@ pub mod session_hooks;
 pub mod stalled;
 pub mod tool;
 pub mod watch;
+pub mod writer;
 
 use turnwire::protocol::{Protocol, Server};
 use turnwire::vocab::{Agent, HookReply, Text, ToolUpdate};
@@ -108,6 +109,16 @@ macro_rules! suite {
                 s_03_a_head_that_never_comes_can_be_stopped
                 s_03_half_a_head_can_be_stopped
                 p06_a_host_that_is_gone_leaves_no_request_behind
+            }
+            writer {
+                wire_003_wire_015_whole_lines_are_written_one_after_the_other_and_flushed
+                wire_015_written_is_what_was_flushed
+                wire_013_ax_s17_a_line_with_a_credential_reaches_no_writer
+                wire_018_a_line_over_8_mib_reaches_no_writer
+                wire_015_ax_s18_a_writer_that_fails_is_not_called_again
+                ax_s19_a_question_that_cant_be_written_strands_nobody
+                ax_s19_an_answer_that_was_taken_stands
+                ax_s19_a_withdrawal_that_cant_be_written_strands_nobody
             }
             bytes {
                 l5_talk

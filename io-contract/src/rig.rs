@@ -1,7 +1,7 @@
 //! A session over real pipes, in this process, with a gate in its output.
 
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -296,48 +296,18 @@ fn agent<D: Driver>(
     output: PipeWriter,
     books: Books,
 ) -> u8 {
-    let tools = ToolboxConfig::new(&root);
-    let commands = options.turn_end.iter().map(|line| HookCommand {
-        key: (*line).into(),
-        line: (*line).into(),
-        observe: false,
-    });
-    let hooks = Hooks::new(HooksConfig::beside(&tools, "s", commands.collect()));
-    let toolbox = Toolbox::new(tools).unwrap();
-    let backend = options.backend.unwrap_or_else(|| {
-        let script = Script::parse(&options.script).unwrap_or_else(|e| panic!("{e}"));
-        Backend::Scripted(Arc::new(script))
-    });
-    let mut config = SessionConfig::new(ModelConfig::new("scripted", 32_768));
-    preset(&mut config);
-    config.settings.approvals = options.approvals.clone();
-    config.tools = toolbox.specs();
-    config.hooks = options.turn_end.iter().map(|line| turn_end(line)).collect();
+    let gate = options.gate.clone();
+    let (config, world) = parts(options, &root, preset);
     let now = Now {
         mono_us: 0,
         unix_ms: 1_700_000_000_000,
     };
-    // Retries don't take a test's time.
-    config.policy.retry.backoff_us = vec![20_000];
     let session = Watched::new(Session::new(config, info(&root), now), books);
     let server = Server::<Openmax>::new(ServerConfig::new("0.0.0".into(), [7; 32]));
-    let world = World {
-        snapshots: None,
-        backend,
-        toolbox,
-        hooks,
-        durable: Box::new(Disk {
-            fails: options.fail_writes,
-            folder: root,
-        }),
-        reload: options
-            .reload
-            .unwrap_or_else(|| Box::new(turnwire_io::Fixed { tools: 0 })),
-    };
     let host = Host {
         input: Box::new(input),
         output: Box::new(Gated {
-            gate: options.gate,
+            gate,
             inner: output,
         }),
         signals: false,
@@ -355,6 +325,47 @@ fn agent<D: Driver>(
     D::serve(server, session, world, host).unwrap()
 }
 
+/// A session's configuration under a protocol's preset, and its world, in this folder.
+pub(crate) fn parts(
+    options: RigOptions,
+    root: &Path,
+    preset: impl FnOnce(&mut SessionConfig),
+) -> (SessionConfig, World) {
+    let tools = ToolboxConfig::new(root);
+    let commands = options.turn_end.iter().map(|line| HookCommand {
+        key: (*line).into(),
+        line: (*line).into(),
+        observe: false,
+    });
+    let hooks = Hooks::new(HooksConfig::beside(&tools, "s", commands.collect()));
+    let toolbox = Toolbox::new(tools).unwrap();
+    let backend = options.backend.unwrap_or_else(|| {
+        let script = Script::parse(&options.script).unwrap_or_else(|e| panic!("{e}"));
+        Backend::Scripted(Arc::new(script))
+    });
+    let mut config = SessionConfig::new(ModelConfig::new("scripted", 32_768));
+    preset(&mut config);
+    config.settings.approvals = options.approvals.clone();
+    config.tools = toolbox.specs();
+    config.hooks = options.turn_end.iter().map(|line| turn_end(line)).collect();
+    // Retries don't take a test's time.
+    config.policy.retry.backoff_us = vec![20_000];
+    let world = World {
+        snapshots: None,
+        backend,
+        toolbox,
+        hooks,
+        durable: Box::new(Disk {
+            fails: options.fail_writes,
+            folder: root.to_owned(),
+        }),
+        reload: options
+            .reload
+            .unwrap_or_else(|| Box::new(turnwire_io::Fixed { tools: 0 })),
+    };
+    (config, world)
+}
+
 fn turn_end(key: &str) -> LocalHook {
     LocalHook {
         spec: HookSpec {
@@ -367,7 +378,7 @@ fn turn_end(key: &str) -> LocalHook {
     }
 }
 
-fn info(root: &std::path::Path) -> Box<SessionInfo> {
+pub(crate) fn info(root: &Path) -> Box<SessionInfo> {
     let root = root.display().to_string();
     Box::new(SessionInfo {
         session: "test-session".into(),

@@ -200,10 +200,11 @@ pub fn l8_s_03_what_was_started_is_settled_once_and_deadlines_wake<D: Driver>() 
 /// Lines that came before the end of input count, a last one without its newline too.
 pub fn om_09_lines_before_the_end_of_input_are_handled_first<D: Driver>() {
     let rig = Rig::start::<D>(RigOptions::script("reply\n say: {prompt}"));
-    rig.say(
-        "{\"cmd\":\"approval_mode\",\"mode\":\"readonly\"}\n{\"cmd\":\"user\",\"text\":\"one\"}",
+    // In one write: a turn that is over before the second prompt comes would take that, too.
+    rig.say_unfinished(
+        "{\"cmd\":\"approval_mode\",\"mode\":\"readonly\"}\n{\"cmd\":\"user\",\"text\":\"one\"}\n\
+         {\"cmd\":\"user\",\"text\":\"two\"}",
     );
-    rig.say_unfinished(r#"{"cmd":"user","text":"two"}"#);
     rig.close_input();
     let (code, lines) = rig.finish();
     assert_eq!(code, 0);

@@ -17,7 +17,7 @@ use crate::session::config::{AfterCompaction, Futile, WhenBusy};
 use crate::vocab::{
     Answer, AskClose, Block, CommandId, Compacted, CompactionFault, Effect, End, Failure,
     FailureKind, Hit, HookFacts, Message, MessageId, ModelChunk, Origin, QueueFate, RawJson,
-    Refusal, RequestId, Role, Text, Trigger, Usage, What,
+    Refusal, RequestId, Role, Segment, Text, Trigger, Usage, What,
 };
 
 /// What is left free beside the largest output.
@@ -460,10 +460,16 @@ impl Session {
         }
         let cut_away: BTreeSet<MessageId> = old.iter().take(cut).map(|one| one.id).collect();
         let keep_from = old.get(cut).map(|message| message.id);
+        let tail = old.last().map(|message| message.id);
         let mut summary = self.own_message(Role::Summary, Origin::Harness, &text, None);
         if let Some(summary) = Arc::get_mut(&mut summary) {
             summary.details = Some(details(keep_from));
         }
+        let segment = keep_from.zip(tail).map(|(head, tail)| Segment {
+            head,
+            anchor: summary.id,
+            tail,
+        });
         self.estimate.forget_messages();
         self.remember(summary.clone());
         for (at, message) in old.into_iter().enumerate() {
@@ -497,7 +503,7 @@ impl Session {
             tokens_after: Some(self.estimate.used()),
             messages: Some(fresh),
             keep_from,
-            segment: None,
+            segment,
         }
     }
 

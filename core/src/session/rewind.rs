@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use super::{Session, commands::OwedFor, config::Snapshots, phase::Phase};
 use crate::vocab::{
     Answer, CommandId, Effect, EffectBody, FailureKind, MessageId, PromptId, Refusal, Restoration,
-    RewindTo, Text, What,
+    RewindTo, Role, Text, What,
 };
 
 impl Session {
@@ -19,6 +19,7 @@ impl Session {
         }
         let to = match to {
             RewindTo::Prompt(prompt) => self.rewindable.get(&prompt).copied(),
+            RewindTo::Message(message) => self.is_prompt(message).then_some(message),
             RewindTo::Checkpoint(_) => {
                 return self.refuse(command, Refusal::Unsupported("rewind to a checkpoint"));
             }
@@ -93,6 +94,14 @@ impl Session {
         while self.rewindable.len() > self.config.limits.rewind_prompts {
             self.rewindable.pop_first();
         }
+    }
+
+    /// Whether a message is one that somebody wrote, of this process or an earlier one.
+    fn is_prompt(&self, message: MessageId) -> bool {
+        let history = self.history.iter();
+        let mut written = history.filter(|one| one.role == Role::User && !one.id.is_made_up());
+        written.any(|one| one.id == message)
+            || self.rewindable.values().any(|marked| *marked == message)
     }
 
     /// The message that was made last.

@@ -446,6 +446,8 @@ pub enum RewindTo {
     Checkpoint(CheckpointId),
     /// As they were before a prompt.
     Prompt(PromptId),
+    /// As they were before a message of the user's that stands in the history: one of an earlier process has no other name.
+    Message(MessageId),
 }
 
 /// About the goal that the session pursues by itself.

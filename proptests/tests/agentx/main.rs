@@ -16,6 +16,7 @@ mod recordings;
 mod server;
 mod server_answers;
 mod server_controls;
+mod server_earlier;
 mod server_imports;
 mod server_recordings;
 mod server_scenes;

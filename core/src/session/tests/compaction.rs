@@ -125,6 +125,22 @@ fn loaded(long: &str) -> Box<SessionInfo> {
 }
 
 #[test]
+fn files_go_back_to_a_message_of_an_earlier_process() {
+    let mut world = World::with_info(policy("(snapshots=1)"), loaded("x"));
+    let rewind = |world: &mut World, message| {
+        world.command(Command::Rewind {
+            to: RewindTo::Message(MessageId(message)),
+            dry_run: false,
+        })
+    };
+    // What nobody wrote, or nobody knows, is no place to go back to.
+    for message in [2, 4, 5, 7] {
+        assert_eq!(rewind(&mut world, message), ["RP Err Unknown"], "{message}");
+    }
+    assert_eq!(rewind(&mut world, 3), ["!Restore m3 m6"]);
+}
+
+#[test]
 fn s_59_what_is_kept_begins_at_a_prompt_or_at_a_whole_batch() {
     let long = "x".repeat(400);
     let mut world = World::with_info(policy(""), loaded(&long));
@@ -176,7 +192,11 @@ fn s_59_a_compaction_says_what_it_cut() {
         tokens_after: Some(after),
         messages: Some(2),
         keep_from: Some(MessageId(3)),
-        segment: None,
+        segment: Some(Segment {
+            head: MessageId(3),
+            anchor: seen.world.session.history()[0].id,
+            tail: MessageId(6),
+        }),
     };
     assert_eq!(seen.ended(), wanted);
     // The next one stands for the summary too, and counts on.

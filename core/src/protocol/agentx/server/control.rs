@@ -331,17 +331,16 @@ impl Face {
     }
 
     fn rewind(&mut self, ticket: Ticket, rewind: &RewindFiles<'_>, out: &mut Outbox<Agentx>) {
-        match self.prompts.prompt(&rewind.user_message_id) {
-            Some(prompt) => {
+        match self.prompts.rewind_to(&rewind.user_message_id) {
+            Some(to) => {
                 let command = Command::Rewind {
-                    to: RewindTo::Prompt(prompt),
+                    to,
                     dry_run: rewind.dry_run == Some(true),
                 };
                 self.call(command, Pending::Rewind(ticket), out);
             }
             None => {
-                let error = "No such message, or files weren't kept for it";
-                self.fail(&ticket, error, None, out);
+                self.fail(&ticket, NOT_KEPT, None, out);
             }
         }
     }
@@ -473,6 +472,9 @@ impl Face {
             (Pending::Rewind(ticket), Err(Refusal::Unsupported(_))) => {
                 self.fail(&ticket, "File rewinding is not enabled.", None, out);
             }
+            (Pending::Rewind(ticket), Err(Refusal::Unknown)) => {
+                self.fail(&ticket, NOT_KEPT, None, out);
+            }
             (Pending::Reload(ticket), Ok(_)) => self.give_plugins(&ticket, out),
             (
                 Pending::Model(ticket, _)
@@ -539,6 +541,7 @@ impl Face {
     }
 }
 
+const NOT_KEPT: &str = "No such message, or files weren't kept for it";
 const MODEL_FIXED: &str =
     "the provider and its model are fixed for this process; restart with --provider <id>";
 const MODE_FIXED: &str = "the permission mode of a live session can't be changed; start a new session with --permission-mode";

@@ -16,6 +16,7 @@ mod mcp;
 mod outside;
 mod printer;
 mod prompts;
+mod recall;
 mod reply;
 mod result;
 mod said;
@@ -24,6 +25,7 @@ mod turn;
 mod user;
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use self::asks::Waiters;
@@ -105,6 +107,10 @@ pub struct Face {
     default_model: Text,
     /// A hook has just refused the turn's end.
     refused_end: bool,
+    /// Records of the first and the last message that a compaction kept, until that is told.
+    kept_ends: Option<(String, String)>,
+    /// A reply that was said before, whose calls' results are still to come.
+    recalling: Option<recall::Recalling>,
     ended_run_call: Option<CallId>,
     /// When the next `keep_alive` is due.
     keep_alive: Option<u64>,
@@ -192,6 +198,8 @@ impl ServerFace<Agentx> for Face {
             told: None,
             default_model: "".into(),
             refused_end: false,
+            kept_ends: None,
+            recalling: None,
             ended_run_call: None,
             keep_alive: None,
             config,
@@ -426,6 +434,7 @@ impl Face {
         if !self.any_user && self.config.policy.no_prompt == NoPrompt::InputErrorResult {
             self.input_error(None, "the input ended before there was a prompt", out);
         }
+        self.recall_held(out);
         self.imports_over(ImportReason::Eof, out);
         self.reject_all(out);
         self.mcp_gone(out);

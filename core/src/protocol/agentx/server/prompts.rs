@@ -74,6 +74,8 @@ pub(super) enum Seen {
 #[derive(Debug, Default)]
 pub(super) struct Prompts {
     notes: BTreeMap<PromptId, Note>,
+    /// Messages of an earlier process, by the host's ids of them.
+    earlier: BTreeMap<Text, MessageId>,
     /// Ids of accepted prompts, and their prompts of this process.
     accepted: BTreeMap<Text, Option<PromptId>>,
     order: VecDeque<Text>,
@@ -110,6 +112,7 @@ impl Prompts {
             && let Some(oldest) = self.order.pop_front()
         {
             self.accepted.remove(&oldest);
+            self.earlier.remove(&oldest);
         }
     }
 
@@ -231,6 +234,25 @@ impl Prompts {
     /// The host's id of it.
     pub(super) fn uuid(&self, prompt: PromptId) -> Option<&Text> {
         self.notes.get(&prompt)?.uuid.as_ref()
+    }
+
+    /// A message of that id was said before: it isn't taken again.
+    pub(super) fn stood(&mut self, uuid: Text) {
+        self.accept(uuid, None);
+    }
+
+    /// A prompt that an earlier process took stands in the history as this message.
+    pub(super) fn stands(&mut self, uuid: Text, message: MessageId) {
+        self.accept(uuid.clone(), None);
+        self.earlier.insert(uuid, message);
+    }
+
+    /// To where the files of a prompt go back.
+    pub(super) fn rewind_to(&self, uuid: &str) -> Option<RewindTo> {
+        match self.prompt(uuid) {
+            Some(prompt) => Some(RewindTo::Prompt(prompt)),
+            None => self.earlier.get(uuid).copied().map(RewindTo::Message),
+        }
     }
 
     /// The prompt of that id that this process took.
@@ -374,13 +396,13 @@ impl Face {
         }
     }
 
-    /// A message of a user that nobody wrote: a result, or words of the agent's own.
+    /// A message of a user that nobody wrote: a result, or words of the agent's own. Its record's id.
     pub(super) fn say_user(
         &mut self,
         content: alloc::vec::Vec<crate::protocol::agentx::wire::Block<'_>>,
         extra: UserExtra<'_>,
         out: &mut Outbox<Agentx>,
-    ) {
+    ) -> String {
         use crate::protocol::agentx::wire::{Any, Content, Role, Said, UserMessage};
         let rich = self.config.policy.record_form == RecordForm::Provider;
         let stamp = self.printer.stamp();
@@ -405,6 +427,8 @@ impl Face {
         }
         let line = AgentLine::from(line);
         self.printer.line(out, |bytes| line.encode(bytes));
+        drop(line);
+        stamp.uuid
     }
 }
 

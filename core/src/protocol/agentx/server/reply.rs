@@ -94,6 +94,8 @@ pub(super) struct Replies {
     nested: BTreeMap<RunId, Open>,
     /// The first record of each message.
     said: BTreeMap<MessageId, String>,
+    /// The record of each call's result.
+    results: BTreeMap<CallId, String>,
 }
 
 impl Replies {
@@ -104,6 +106,7 @@ impl Replies {
             closers: None,
             nested: BTreeMap::new(),
             said: BTreeMap::new(),
+            results: BTreeMap::new(),
         }
     }
 
@@ -117,6 +120,19 @@ impl Replies {
         self.said.entry(message).or_insert(uuid);
         if self.said.len() > MOST_SAID {
             self.said.pop_first();
+        }
+    }
+
+    /// The record of a call's result.
+    pub(super) fn result_of(&self, call: CallId) -> Option<&str> {
+        self.results.get(&call).map(String::as_str)
+    }
+
+    /// The result of a call went out.
+    pub(super) fn remember_result(&mut self, call: CallId, uuid: String) {
+        self.results.insert(call, uuid);
+        if self.results.len() > MOST_SAID {
+            self.results.pop_first();
         }
     }
 

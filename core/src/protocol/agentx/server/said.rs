@@ -99,11 +99,34 @@ impl Face {
 
     /// What only the mirror of before this event knows.
     fn before_mirror(&mut self, event: &Event) {
+        if let What::CompactionEnded { result: Ok(done) } = &event.what {
+            let ends = done.segment.and_then(|segment| {
+                Some((self.record_of(segment.head)?, self.record_of(segment.tail)?))
+            });
+            self.kept_ends = ends;
+        }
         if let What::RunEnded { run, .. } = &event.what {
             let mut runs = self.mirror.runs().iter();
             self.ended_run_call = runs
                 .find(|open| open.run == *run)
                 .and_then(|open| open.call);
+        }
+    }
+
+    /// The record of a message of the history: a reply's first one, a call's result, or what the host itself said.
+    fn record_of(&self, message: MessageId) -> Option<String> {
+        if let Some(record) = self.replies.said(message) {
+            return Some(record.into());
+        }
+        let mut history = self.mirror.history().iter();
+        match history.find(|one| one.id == message)?.role {
+            Role::Tool { call, .. } => self.replies.result_of(call).map(String::from),
+            Role::User
+            | Role::Assistant
+            | Role::Note
+            | Role::Summary
+            | Role::Shell
+            | Role::Other(_) => None,
         }
     }
 
@@ -283,7 +306,8 @@ impl Face {
             details,
             synthetic: false,
         };
-        self.say_user(Vec::from([plain.tool_result(&id, is_error)]), extra, out);
+        let record = self.say_user(Vec::from([plain.tool_result(&id, is_error)]), extra, out);
+        self.replies.remember_result(call, record);
     }
 
     /// The wire's id of the call that asked for a nested run.
@@ -398,6 +422,9 @@ impl Face {
 
     /// A session is there: the first one lets the host's lines in.
     fn session_opened(&mut self, info: &SessionInfo, out: &mut Outbox<Agentx>) {
+        for message in info.summarised.iter().chain(&info.history) {
+            self.spoke_before(message);
+        }
         self.printer.is_of(&info.session);
         self.default_model = info.model.model.clone();
         self.opened = true;
@@ -555,9 +582,12 @@ impl Face {
         self.status(None, out);
         let Ok(compacted) = result else { return };
         let stamp = self.printer.stamp();
+        // A summary that has no record of its own is what this one stands for (WIRE-005).
         let ids = compacted.segment.and_then(|segment| {
-            let id = |message| self.replies.said(message).map(String::from);
-            Some((id(segment.head)?, id(segment.anchor)?, id(segment.tail)?))
+            let (head, tail) = self.kept_ends.take()?;
+            let anchor = self.replies.said(segment.anchor);
+            let anchor: String = anchor.unwrap_or(&stamp.uuid).into();
+            Some((head, anchor, tail))
         });
         let preserved = ids.as_ref().map(|(head, anchor, tail)| PreservedSegment {
             head_uuid: head.as_str().into(),

@@ -1,17 +1,16 @@
-//! `user` records: prompts, and what was said before.
+//! `user` records: prompts.
 
 use alloc::string::String;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::prompts::{Booking, Seen};
-use super::{Face, Pending, control};
+use super::{Face, Pending, control, recall};
 use crate::json::Raw;
 use crate::protocol::Outbox;
 use crate::protocol::agentx::Agentx;
 use crate::protocol::agentx::policy::{BadUser, RecordForm};
 use crate::protocol::agentx::prompt::{InputFault, Part, Prompt as Read};
-use crate::protocol::agentx::wire::{self, Any, History, Kept, Priority, Said, User};
+use crate::protocol::agentx::wire::{self, Any, Kept, Priority, Said, User};
 use crate::protocol::wire::Hole;
 use crate::vocab::*;
 
@@ -47,6 +46,7 @@ impl Face {
         if read.is_replay {
             return self.recall(&read, out);
         }
+        self.recall_held(out);
         if !self.attachments_fit(&read) {
             return self.bad_user(user, InputFault::Attachments, out);
         }
@@ -69,7 +69,7 @@ impl Face {
         if replayed.saturating_add(REPLAY_ADDS + self.printer.session().len()) > longest {
             return self.input_error(uuid.as_deref(), TOO_LONG, out);
         }
-        let details = details(user);
+        let details = recall::details(uuid.as_deref(), user.tool_use_result);
         let prompt = Prompt {
             id: out.next_prompt(),
             tag: uuid.clone(),
@@ -151,67 +151,6 @@ impl Face {
         replay.put(&mut json);
         String::from_utf8(json).unwrap_or_default()
     }
-
-    /// A message that was said before: context, and no tool runs.
-    fn recall(&mut self, read: &Read<'_>, out: &mut Outbox<Agentx>) {
-        let content: Vec<Arc<Block>> = read
-            .parts
-            .iter()
-            .map(|part| Arc::new(self.block(part)))
-            .collect();
-        self.recall_message(Role::User, content, out);
-    }
-
-    fn recall_message(&mut self, role: Role, content: Vec<Arc<Block>>, out: &mut Outbox<Agentx>) {
-        if content.is_empty() {
-            return;
-        }
-        let message = Message {
-            id: MessageId(0),
-            role,
-            content,
-            origin: Origin::History,
-            prompt: None,
-            about: None,
-            at_ms: self.now.unix_ms,
-            details: None,
-        };
-        self.call(
-            Command::Recall(Vec::from([Arc::new(message)])),
-            Pending::Quiet,
-            out,
-        );
-    }
-
-    /// A reply, or a `system` record, that was said before. Of a reply its text counts; calls that it made are history,
-    /// and none of them runs.
-    pub(super) fn history(&mut self, history: &History<'_>, role: Role, out: &mut Outbox<Agentx>) {
-        let Some(message) = history.message.get() else {
-            return;
-        };
-        let content = match message.string() {
-            Some(text) => Vec::from([Arc::new(Block::Text((&*text).into()))]),
-            None => {
-                let content = message.get_last("content").unwrap_or(Raw::NULL);
-                texts(content)
-                    .into_iter()
-                    .map(|text| Arc::new(Block::Text(text)))
-                    .collect()
-            }
-        };
-        self.recall_message(role, content, out);
-    }
-}
-
-fn texts(content: Raw<'_>) -> Vec<Text> {
-    if let Some(text) = content.string() {
-        return Vec::from([(&*text).into()]);
-    }
-    let blocks: Vec<Raw<'_>> = content.decode().unwrap_or_default();
-    blocks
-        .into_iter()
-        .filter_map(|block| Some((&*block.get_last("text")?.string()?).into()))
-        .collect()
 }
 
 /// A replay always has an id.
@@ -228,15 +167,6 @@ fn with_uuid(replay: String, uuid: Option<&str>, printer: &mut super::printer::P
     let mut json = Vec::new();
     user.put(&mut json);
     String::from_utf8(json).unwrap_or_default()
-}
-
-/// Members of a message that nobody wrote, for hosts that read the history.
-fn details(user: &User<'_>) -> Option<RawJson> {
-    let result = user.tool_use_result.get()?;
-    let mut json = b"{\"tool_use_result\":".to_vec();
-    crate::json::write_raw(&mut json, result);
-    json.push(b'}');
-    Some(super::blocks::keep(&json))
 }
 
 fn part_bytes(part: &Part<'_>) -> usize {
@@ -268,7 +198,7 @@ impl Face {
     }
 
     /// A part in neutral words.
-    fn block(&self, part: &Part<'_>) -> Block {
+    pub(super) fn block(&self, part: &Part<'_>) -> Block {
         match part {
             Part::Text(text) => Block::Text((&**text).into()),
             Part::Attachment(manifest) => match self.imports.stored(&manifest.attachment_id) {
@@ -279,24 +209,25 @@ impl Face {
                 // Of an earlier process, in a message that was said before.
                 None => Block::Text((&*manifest.name).into()),
             },
-            Part::Block(wire::Block::Image(image)) => media(MediaKind::Image, image.source, part),
-            Part::Block(wire::Block::Document(document)) => {
-                media(MediaKind::Document, document.source, part)
+            Part::Block(block @ wire::Block::Image(image)) => {
+                media(MediaKind::Image, image.source, block)
             }
-            Part::Block(_) => opaque(part),
+            Part::Block(block @ wire::Block::Document(document)) => {
+                media(MediaKind::Document, document.source, block)
+            }
+            Part::Block(block) => opaque(block),
         }
     }
 }
 
-fn opaque(part: &Part<'_>) -> Block {
+fn opaque(block: &wire::Block<'_>) -> Block {
     let mut json = Vec::new();
-    if let Part::Block(block) = part {
-        block.put(&mut json);
-    }
+    block.put(&mut json);
     Block::Opaque(super::blocks::keep(&json))
 }
 
-fn media(kind: MediaKind, source: Any<'_>, part: &Part<'_>) -> Block {
+/// A picture or a document; `whole`: its block.
+pub(super) fn media(kind: MediaKind, source: Any<'_>, whole: &wire::Block<'_>) -> Block {
     let string = |name| {
         source
             .get()
@@ -309,7 +240,7 @@ fn media(kind: MediaKind, source: Any<'_>, part: &Part<'_>) -> Block {
             base64: (&*data).into(),
         },
         (Some("url"), _, Some(url)) => Source::Url((&*url).into()),
-        _ => return opaque(part),
+        _ => return opaque(whole),
     };
     Block::Media { kind, source }
 }
