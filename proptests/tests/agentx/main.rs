@@ -8,7 +8,9 @@
     reason = "a test may fail"
 )]
 
+mod agentx_client_kit;
 mod agentx_kit;
+mod client_recordings;
 mod credentials;
 mod permissions;
 mod prompts;

@@ -9,6 +9,7 @@ pub mod decision;
 mod guarantees;
 pub mod hear;
 pub mod import;
+mod neutral;
 pub mod policy;
 mod preset;
 pub mod prompt;

@@ -42,7 +42,8 @@ impl Calls {
         self.complete = !request_open;
         self.next = 0;
         for call in &self.listed {
-            self.states.insert(*call, State::default());
+            // A foreign agent may have begun it already.
+            self.states.entry(*call).or_default();
         }
     }
 
@@ -50,9 +51,16 @@ impl Calls {
         self.complete = complete;
     }
 
-    pub(super) fn started(&mut self, call: CallId, cause: &ToolCause, report: &mut Report) {
+    /// `early`: while the reply that makes it is still open, as a foreign agent may.
+    pub(super) fn started(
+        &mut self,
+        call: CallId,
+        cause: &ToolCause,
+        early: bool,
+        report: &mut Report,
+    ) {
         let of_model = matches!(cause, ToolCause::Model { .. });
-        if let ToolCause::Model { message, .. } = cause {
+        if let (ToolCause::Model { message, .. }, false) = (cause, early) {
             let of_reply = self.reply == Some(*message);
             report.check(of_reply && self.complete, Breach::StartedIncomplete(call));
             match self.listed.iter().position(|listed| *listed == call) {

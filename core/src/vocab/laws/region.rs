@@ -166,7 +166,10 @@ impl Region {
             What::ToolStarted { call, cause, .. } => {
                 let outside = self.step.is_none() && matches!(cause, ToolCause::Model { .. });
                 self.report.check(!outside, Breach::NotInside(Thing::Call));
-                self.calls.started(*call, cause, &mut self.report);
+                let open = self.message.as_ref().map(|open| open.id);
+                let early = self.scope == Scope::Any
+                    && matches!(cause, ToolCause::Model { message, .. } if open == Some(*message));
+                self.calls.started(*call, cause, early, &mut self.report);
             }
             What::Decided { call, verdict } => self.calls.decided(*call, verdict, &mut self.report),
             What::ToolEnded { call, .. } => self.calls.ended(*call, &mut self.report),

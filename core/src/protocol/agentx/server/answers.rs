@@ -5,11 +5,12 @@ use alloc::vec::Vec;
 
 use super::Face;
 use super::blocks::{self, raw};
-use super::control::{Ticket, mode_word};
+use super::control::Ticket;
 use crate::json::{Raw, Str};
 use crate::protocol::Outbox;
 use crate::protocol::agentx::Agentx;
 use crate::protocol::agentx::Selected;
+use crate::protocol::agentx::neutral::mode_word;
 use crate::protocol::agentx::policy::{Extensions, InitRecord, RecordForm, SessionStates};
 use crate::protocol::agentx::wire::{
     Account, AgentLine, Answer as Payload, Any, CommandInfo, ContextCategory, ContextUsage, Init,

@@ -9,6 +9,7 @@ use super::blocks::{self, raw};
 use super::{Face, Pending, hooks};
 use crate::json::{self, Raw, Str};
 use crate::protocol::Outbox;
+use crate::protocol::agentx::neutral::wire_update;
 use crate::protocol::agentx::policy::{HookAndMcp, HostCancel, RecordForm};
 use crate::protocol::agentx::wire::{
     AgentLine, Any, AskUserQuestion, CanUseTool, ControlCancel, ControlRequest, Elicitation,
@@ -276,7 +277,7 @@ impl Face {
         let suggestions: Vec<Vec<u8>> = permission
             .suggestions
             .iter()
-            .filter_map(hooks::wire_update)
+            .filter_map(wire_update)
             .collect();
         let suggested: Option<Vec<_>> = (rich && !suggestions.is_empty()).then(|| {
             suggestions

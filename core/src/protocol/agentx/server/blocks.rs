@@ -1,19 +1,19 @@
 //! Content: blocks of the neutral vocabulary as blocks of the wire.
 
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::printer::Printer;
-use crate::json::{self, Raw, Str};
+use crate::json::{self, Raw};
+use crate::protocol::agentx::neutral::{manifest, media_source};
 use crate::protocol::agentx::policy::RecordForm;
 use crate::protocol::agentx::wire::{
-    self, Any, AssistantMessage, Content, DocumentBlock, ImageBlock, Kept, Manifest, Maybe, Num,
+    self, Any, AssistantMessage, Content, DocumentBlock, ImageBlock, Kept, Maybe, Num,
     RedactedThinkingBlock, Role, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock, Usage,
 };
 use crate::protocol::ids::Calls;
 use crate::protocol::wire::Hole;
-use crate::vocab::{Block, CallId, MediaKind, RawJson, Source, Stored, ToolInput};
+use crate::vocab::{Block, CallId, MediaKind, RawJson, Source, ToolInput};
 
 /// An object without members.
 pub(super) const EMPTY: Raw<'static> = Raw::trusted("{}");
@@ -235,47 +235,6 @@ const fn omitted(kind: MediaKind) -> &'static str {
         MediaKind::Image => "[an image]",
         MediaKind::Document => "[a document]",
     }
-}
-
-/// What a message says of an attachment.
-fn manifest(kind: MediaKind, stored: &Stored) -> Manifest<'_> {
-    let mut digest = String::new();
-    for byte in stored.sha256 {
-        digest.push_str(&alloc::format!("{byte:02x}"));
-    }
-    Manifest {
-        attachment_id: (&*stored.id).into(),
-        kind: match kind {
-            MediaKind::Image => wire::MediaKind::Image,
-            MediaKind::Document => wire::MediaKind::Document,
-        },
-        name: (&*stored.name).into(),
-        mime_type: (&*stored.mime).into(),
-        size_bytes: stored.size,
-        sha256: Str(digest.into()),
-        storage_id: (&*stored.blob).into(),
-        ..Manifest::default()
-    }
-}
-
-fn media_source(source: &Source) -> Vec<u8> {
-    let mut json = Vec::new();
-    match source {
-        Source::Inline { mime, base64 } => {
-            json.extend_from_slice(b"{\"type\":\"base64\",\"media_type\":");
-            json::write_str(&mut json, mime);
-            json.extend_from_slice(b",\"data\":");
-            json::write_str(&mut json, base64);
-            json.push(b'}');
-        }
-        Source::Url(url) => {
-            json.extend_from_slice(b"{\"type\":\"url\",\"url\":");
-            json::write_str(&mut json, url);
-            json.push(b'}');
-        }
-        Source::Stored(stored) => json::write_str(&mut json, &stored.blob),
-    }
-    json
 }
 
 /// JSON that this side has just written, to be kept.

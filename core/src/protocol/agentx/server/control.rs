@@ -9,13 +9,13 @@ use super::turn::Stopped;
 use super::{Face, Pending, outside::Outside};
 use crate::json::Raw;
 use crate::protocol::Outbox;
+use crate::protocol::agentx::neutral::approvals;
 use crate::protocol::agentx::policy::{
     HookAndMcp, InitializeFields, InterruptPayload, LiveSetters, RecordForm, SecondInitialize,
 };
 use crate::protocol::agentx::wire::{
     AgentLine, Answer as Payload, Any, ControlRequest, Initialize, LifecycleState, Maybe,
-    MessageCancelled, ModeSet, ModelSet, Operation, PermissionMode, Response, RewindFiles,
-    StillQueued, Tag,
+    MessageCancelled, ModeSet, ModelSet, Operation, Response, RewindFiles, StillQueued, Tag,
 };
 use crate::protocol::agentx::{Agentx, AgentxAsk};
 use crate::protocol::wire::Hole;
@@ -571,30 +571,6 @@ fn has_options(request: Any<'_>) -> bool {
         });
     }
     has
-}
-
-/// An approval mode by the contract's word; `None`: there is no such mode here.
-pub(super) fn approvals(word: &str) -> Option<ApprovalMode> {
-    Some(match PermissionMode::from(word) {
-        PermissionMode::Default => ApprovalMode::Ask,
-        PermissionMode::AcceptEdits => ApprovalMode::AcceptEdits,
-        PermissionMode::BypassPermissions => ApprovalMode::Auto,
-        PermissionMode::Plan => ApprovalMode::Plan,
-        PermissionMode::DontAsk => ApprovalMode::Never,
-        PermissionMode::Auto | PermissionMode::Other(_) => return None,
-    })
-}
-
-/// The contract's word for an approval mode.
-pub(super) fn mode_word(mode: &ApprovalMode) -> String {
-    match mode {
-        ApprovalMode::Auto => "bypassPermissions".into(),
-        ApprovalMode::AcceptEdits => "acceptEdits".into(),
-        ApprovalMode::Ask => "default".into(),
-        ApprovalMode::ReadOnly | ApprovalMode::Never => "dontAsk".into(),
-        ApprovalMode::Plan => "plan".into(),
-        ApprovalMode::Other(word) => String::from(&**word),
-    }
 }
 
 /// Why an agent refused a command.

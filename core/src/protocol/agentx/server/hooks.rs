@@ -11,11 +11,9 @@ use crate::json::{self, Raw};
 use crate::protocol::Outbox;
 use crate::protocol::agentx::Agentx;
 use crate::protocol::agentx::decision::Verdict as Judged;
+use crate::protocol::agentx::neutral::{mode_word, neutral_update, wire_update};
 use crate::protocol::agentx::policy::{AllowWithoutInput, Policy, RecordForm};
-use crate::protocol::agentx::wire::{
-    self, Any, Destination, HookOutput, HookPermission, Hooks, Kept, PermissionMode, Response,
-};
-use crate::protocol::wire::Hole;
+use crate::protocol::agentx::wire::{Any, HookOutput, HookPermission, Hooks, Kept, Response};
 use crate::vocab::*;
 
 /// Hooks that a host may offer.
@@ -206,158 +204,6 @@ fn keep_raw(value: Raw<'_>) -> RawJson {
     RawJson(value.as_str().into())
 }
 
-/// The destination's neutral name; an unknown one keeps nothing.
-fn keep(destination: &Destination<'_>) -> Keep {
-    match destination {
-        Destination::UserSettings => Keep::User,
-        Destination::ProjectSettings => Keep::Project,
-        Destination::LocalSettings => Keep::Local,
-        Destination::CliArg => Keep::Arguments,
-        Destination::Session | Destination::Other(_) => Keep::Session,
-    }
-}
-
-const fn destination(keep: Keep) -> Destination<'static> {
-    match keep {
-        Keep::User => Destination::UserSettings,
-        Keep::Project => Destination::ProjectSettings,
-        Keep::Local => Destination::LocalSettings,
-        Keep::Arguments => Destination::CliArg,
-        Keep::Session => Destination::Session,
-    }
-}
-
-/// A change of the permissions in neutral words.
-pub(super) fn neutral_update(update: &wire::PermissionUpdate<'_>) -> Option<PermissionUpdate> {
-    let rules = |op, rules: &[wire::RuleValue<'_>], behavior: &wire::RuleBehavior<'_>, to| {
-        PermissionUpdate::Rules {
-            op,
-            behaviour: behavior.as_str().into(),
-            rules: rules
-                .iter()
-                .map(|rule| {
-                    (
-                        (&*rule.tool_name).into(),
-                        rule.rule_content.as_deref().map(Into::into),
-                    )
-                })
-                .collect(),
-            keep: keep(to),
-        }
-    };
-    let paths = |op, directories: &[crate::json::Str<'_>], to| PermissionUpdate::Directories {
-        op,
-        paths: directories.iter().map(|path| (&**path).into()).collect(),
-        keep: keep(to),
-    };
-    Some(match update {
-        wire::PermissionUpdate::AddRules(it) => {
-            rules(SetOp::Add, &it.rules, &it.behavior, &it.destination)
-        }
-        wire::PermissionUpdate::ReplaceRules(it) => {
-            rules(SetOp::Replace, &it.rules, &it.behavior, &it.destination)
-        }
-        wire::PermissionUpdate::RemoveRules(it) => {
-            rules(SetOp::Remove, &it.rules, &it.behavior, &it.destination)
-        }
-        wire::PermissionUpdate::SetMode(it) => PermissionUpdate::Mode {
-            mode: match it.mode {
-                PermissionMode::Default => "ask",
-                PermissionMode::AcceptEdits => "accept_edits",
-                PermissionMode::BypassPermissions => "auto",
-                PermissionMode::Plan => "plan",
-                PermissionMode::DontAsk => "never",
-                PermissionMode::Auto | PermissionMode::Other(_) => return None,
-            }
-            .into(),
-            keep: keep(&it.destination),
-        },
-        wire::PermissionUpdate::AddDirectories(it) => {
-            paths(SetOp::Add, &it.directories, &it.destination)
-        }
-        wire::PermissionUpdate::RemoveDirectories(it) => {
-            paths(SetOp::Remove, &it.directories, &it.destination)
-        }
-        wire::PermissionUpdate::Unknown(_) => return None,
-    })
-}
-
-/// A change of the permissions as JSON; `None`: the wire has no form for it.
-pub(super) fn wire_update(update: &PermissionUpdate) -> Option<Vec<u8>> {
-    let destination = destination(update.keep());
-    let update = match update {
-        PermissionUpdate::Rules {
-            op,
-            behaviour,
-            rules,
-            ..
-        } => {
-            let rules: Vec<wire::RuleValue<'_>> = rules
-                .iter()
-                .map(|(tool, content)| wire::RuleValue {
-                    tool_name: (&**tool).into(),
-                    rule_content: content.as_deref().map(Into::into),
-                    ..wire::RuleValue::default()
-                })
-                .collect();
-            let behavior = wire::RuleBehavior::from(&**behaviour);
-            match op {
-                SetOp::Add => wire::PermissionUpdate::AddRules(wire::AddRules {
-                    rules,
-                    behavior,
-                    destination,
-                    ..wire::AddRules::default()
-                }),
-                SetOp::Replace => wire::PermissionUpdate::ReplaceRules(wire::ReplaceRules {
-                    rules,
-                    behavior,
-                    destination,
-                    ..wire::ReplaceRules::default()
-                }),
-                SetOp::Remove => wire::PermissionUpdate::RemoveRules(wire::RemoveRules {
-                    rules,
-                    behavior,
-                    destination,
-                    ..wire::RemoveRules::default()
-                }),
-            }
-        }
-        PermissionUpdate::Mode { mode, .. } => wire::PermissionUpdate::SetMode(wire::SetMode {
-            mode: match &**mode {
-                "ask" => PermissionMode::Default,
-                "accept_edits" => PermissionMode::AcceptEdits,
-                "auto" => PermissionMode::BypassPermissions,
-                "plan" => PermissionMode::Plan,
-                "never" => PermissionMode::DontAsk,
-                _ => return None,
-            },
-            destination,
-            ..wire::SetMode::default()
-        }),
-        PermissionUpdate::Directories { op, paths, .. } => {
-            let directories = paths.iter().map(|path| (&**path).into()).collect();
-            match op {
-                SetOp::Add => wire::PermissionUpdate::AddDirectories(wire::AddDirectories {
-                    directories,
-                    destination,
-                    ..wire::AddDirectories::default()
-                }),
-                SetOp::Remove => {
-                    wire::PermissionUpdate::RemoveDirectories(wire::RemoveDirectories {
-                        directories,
-                        destination,
-                        ..wire::RemoveDirectories::default()
-                    })
-                }
-                SetOp::Replace => return None,
-            }
-        }
-    };
-    let mut json = Vec::new();
-    update.put(&mut json);
-    Some(json)
-}
-
 /// Appends a member.
 fn member(json: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
     crate::protocol::member::key(json, name);
@@ -396,7 +242,7 @@ impl Face {
             text_member(&mut json, "prompt_id", prompt);
         }
         if let Some(info) = info {
-            let mode = super::control::mode_word(&info.settings.approvals);
+            let mode = mode_word(&info.settings.approvals);
             text_member(&mut json, "permission_mode", &mode);
             if let Some(effort) = &info.settings.thinking {
                 member(&mut json, "effort", |json| {

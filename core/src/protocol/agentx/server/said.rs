@@ -9,6 +9,7 @@ use super::turn::{Cut, Denied, Ending, Stopped};
 use super::{Face, result};
 use crate::protocol::Outbox;
 use crate::protocol::agentx::Agentx;
+use crate::protocol::agentx::neutral::mode_word;
 use crate::protocol::agentx::policy::{ApiFailure, InitRecord, RecordForm};
 use crate::protocol::agentx::wire::{
     AgentLine, ApiRetry, CompactBoundary, CompactMetadata, CompactTrigger, Maybe, Nullable, Num,
@@ -438,7 +439,7 @@ impl Face {
         let Some(mode) = self
             .mirror
             .info()
-            .map(|info| super::control::mode_word(&info.settings.approvals))
+            .map(|info| mode_word(&info.settings.approvals))
         else {
             return;
         };
