@@ -19,13 +19,18 @@ impl Client<Agentx> {
     /// waits for the agent's start.
     ///
     /// [`AgentxAsk::Environment`] gets no response of the agent's, and is [`Answer::Sent`]. [`AgentxAsk::Options`] is
-    /// part of `initialize`: see [`ClientConfig`](super::ClientConfig). That, [`AgentxAsk::Flush`] and
-    /// [`AgentxAsk::Orphan`] are [`Refusal::Unsupported`] here.
+    /// part of `initialize`: see [`ClientConfig`](super::ClientConfig). That, and what no line of a host asks for, is
+    /// [`Refusal::Unsupported`] here; an upload has its own lines ([`import`](Client::import)).
     pub fn request(&mut self, id: CommandId, ask: &AgentxAsk, now: Now) {
         self.tell(now, |face, out| match ask {
             AgentxAsk::Control { request, .. } => face.control(id, request, out),
             AgentxAsk::Environment(variables) => face.environment(id, variables, out),
-            AgentxAsk::Options(_) | AgentxAsk::Flush | AgentxAsk::Orphan(_) => {
+            AgentxAsk::Options(_)
+            | AgentxAsk::Flush
+            | AgentxAsk::Orphan(_)
+            | AgentxAsk::BlobAppend { .. }
+            | AgentxAsk::BlobCommit { .. }
+            | AgentxAsk::BlobDrop { .. } => {
                 refuse(id, Refusal::Unsupported("this as a request"), out);
             }
         });
