@@ -2,6 +2,7 @@
 //! can be checked, and one observer may know several contracts.
 
 use clap::ValueEnum;
+use turnwire::protocol::agentx::{self, Agentx, Preset};
 use turnwire::protocol::observer::{Observed, Watch};
 use turnwire::protocol::omp::{self, Generation, Omp};
 use turnwire::protocol::openmax::{self, Openmax, Wire};
@@ -13,6 +14,12 @@ pub enum ContractName {
     Openmax,
     /// omp's RPC mode, protocol 1 and 2
     Omp,
+    /// The structured SDK wire of agentx
+    Agentx,
+    /// The same, with all that its contract allows a program to install
+    AgentxFull,
+    /// The wire of the Claude Agent SDKs
+    Claude,
 }
 
 /// What is done by a contract that only the command line names.
@@ -44,6 +51,23 @@ impl ContractName {
                 let generation = generation.ok_or("there are 1, 2 and 3")?;
                 Ok(work.run::<Omp>(omp::ObserverConfig { generation }))
             }
+            Self::Agentx => agentx(Preset::Agentx, wire, work),
+            Self::AgentxFull => agentx(Preset::AgentxFull, wire, work),
+            Self::Claude => agentx(Preset::Claude, wire, work),
         }
+    }
+}
+
+/// One observer for all that agentx and claude differ in.
+fn agentx<W: Checking>(
+    preset: Preset,
+    wire: Option<u64>,
+    work: W,
+) -> Result<W::Done, &'static str> {
+    match wire {
+        Some(_) => Err("it has no versions"),
+        None => Ok(work.run::<Agentx>(agentx::ObserverConfig {
+            policy: preset.policy(),
+        })),
     }
 }

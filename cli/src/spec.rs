@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use clap::{Args as Group, ValueEnum};
-use turnwire::protocol::agentx;
+use turnwire::protocol::agentx::{self, Agentx};
 use turnwire::protocol::observer::Observed;
 use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::Openmax;
-use turnwire::protocol::spec::{self, Spec};
+use turnwire::protocol::spec;
 
 use crate::say::Stop;
 
@@ -57,8 +57,8 @@ pub fn run(args: &SpecArgs) -> Result<u8, Stop> {
     let text = match args.protocol {
         PrintedName::Openmax => text::<Openmax>(args.format),
         PrintedName::Omp => text::<Omp>(args.format),
-        PrintedName::Agentx => of(&agentx::SPEC, args.format)?,
-        PrintedName::Claude => of(&agentx::CLAUDE_SPEC, args.format)?,
+        PrintedName::Agentx => text::<Agentx>(args.format),
+        PrintedName::Claude => claude(args.format),
     };
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -78,15 +78,13 @@ fn text<P: Observed>(format: SpecFormat) -> String {
     }
 }
 
-/// The text of a contract that nothing checks yet.
-fn of(contract: &Spec, format: SpecFormat) -> Result<String, Stop> {
+/// The text of claude's contract: its lines are its own, its rules those of the protocol.
+fn claude(format: SpecFormat) -> String {
+    let contract = &agentx::CLAUDE_SPEC;
     match format {
-        SpecFormat::Md => Ok(spec::markdown_of(contract, agentx::GUARANTEES)),
-        SpecFormat::Rules => Err(Stop::Failed(format!(
-            "there are no rules for {} yet",
-            contract.name
-        ))),
-        SpecFormat::JsonSchema => Ok(spec::json_schema_of(contract) + "\n"),
-        SpecFormat::Typescript => Ok(spec::typescript_of(contract)),
+        SpecFormat::Md => spec::markdown_of(contract, agentx::GUARANTEES),
+        SpecFormat::Rules => spec::rules_page::<Agentx>(),
+        SpecFormat::JsonSchema => spec::json_schema_of(contract) + "\n",
+        SpecFormat::Typescript => spec::typescript_of(contract),
     }
 }

@@ -57,6 +57,7 @@ impl<'a> Row<'a> {
                     .and_then(|code| code.as_str().parse().ok());
                 return Ok(code.map_or(Row::Other, |code| Row::Exit { code }));
             }
+            "note" => return Ok(object.string("line").map_or(Row::Other, |it| noted(&it))),
             _ => return Ok(Row::Other),
         };
         if let Some(text) = object.get("line_b64") {
@@ -99,5 +100,20 @@ impl<'a> Row<'a> {
                 Cow::Owned(text) => Cow::Owned(text.into_bytes()),
             },
         })
+    }
+}
+
+/// What a recorder noted of the process, in words.
+fn noted(note: &str) -> Row<'static> {
+    if note == "stdin closed" {
+        return Row::HostEnd;
+    }
+    let code = note.strip_prefix("exit status ").map(|rest| {
+        let end = rest.find(|char: char| !char.is_ascii_digit());
+        rest.get(..end.unwrap_or(rest.len())).unwrap_or_default()
+    });
+    match code.and_then(|code| code.parse().ok()) {
+        Some(code) => Row::Exit { code },
+        None => Row::Other,
     }
 }

@@ -10,6 +10,7 @@
 mod catalogue;
 mod ids;
 mod read;
+mod requests;
 mod spot;
 
 use alloc::collections::VecDeque;
@@ -27,6 +28,7 @@ pub(super) use catalogue::catalogue;
 pub(super) use ids::{Ids, Known, hash};
 pub(crate) use read::Buffers;
 pub use read::{ReadLine, Text};
+pub(super) use requests::{Cancelled, Requests};
 pub(super) use spot::{at_fault, at_field, at_member, is_depth, is_utf8, span};
 
 /// Which way a line goes.

@@ -8,6 +8,7 @@
     reason = "a test may fail"
 )]
 
+mod agentx_recordings;
 mod check_reader;
 mod noticed;
 mod observer_kit;

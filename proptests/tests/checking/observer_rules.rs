@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 use observer_kit::*;
 use serde_json::Value;
 use turnwire::check::From;
+use turnwire::protocol::agentx::{self, Agentx, Preset};
 use turnwire::protocol::observer::{Dir, Observed, Severity, Watch};
 use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::Openmax;
@@ -28,16 +29,47 @@ fn fixture<P: Observed>(rule: &str, kind: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn judge<P: Observed>(bytes: &[u8]) -> Report
-where
-    <P::Watch as Watch>::Config: Default,
-{
-    check_of::<P>(Default::default(), bytes, From::Guess, 1 << 16)
+/// A protocol whose rules have fixtures.
+trait Judged: Observed {
+    /// The observer's settings, by the first row of a fixture.
+    fn config(row: &Value) -> <Self::Watch as Watch>::Config;
+}
+
+impl Judged for Openmax {
+    fn config(_: &Value) -> <Self::Watch as Watch>::Config {
+        Default::default()
+    }
+}
+
+impl Judged for Omp {
+    fn config(_: &Value) -> <Self::Watch as Watch>::Config {
+        Default::default()
+    }
+}
+
+/// One observer for three contracts: `preset` names the one that counts.
+impl Judged for Agentx {
+    fn config(row: &Value) -> <Self::Watch as Watch>::Config {
+        let named = row["preset"]
+            .as_str()
+            .map(|name| Preset::named(name).unwrap());
+        let policy = named.unwrap_or_default().policy();
+        agentx::ObserverConfig { policy }
+    }
+}
+
+fn first_row(bytes: &[u8]) -> Value {
+    let first = bytes.split(|&byte| byte == b'\n').next().unwrap();
+    serde_json::from_slice(first).unwrap()
+}
+
+fn judge<P: Judged>(bytes: &[u8]) -> Report {
+    let config = P::config(&first_row(bytes));
+    check_of::<P>(config, bytes, From::Guess, 1 << 16)
 }
 
 fn also(bytes: &[u8]) -> BTreeSet<String> {
-    let first = bytes.split(|&byte| byte == b'\n').next().unwrap();
-    let row: Value = serde_json::from_slice(first).unwrap();
+    let row = first_row(bytes);
     let names = row["also"].as_array().cloned().unwrap_or_default();
     names
         .into_iter()
@@ -45,10 +77,7 @@ fn also(bytes: &[u8]) -> BTreeSet<String> {
         .collect()
 }
 
-fn kept<P: Observed>()
-where
-    <P::Watch as Watch>::Config: Default,
-{
+fn kept<P: Judged>() {
     for rule in P::RULES {
         let result = judge::<P>(&fixture::<P>(rule.id, "ok"));
         for finding in &result.findings {
@@ -70,10 +99,7 @@ where
     }
 }
 
-fn broken<P: Observed>()
-where
-    <P::Watch as Watch>::Config: Default,
-{
+fn broken<P: Judged>() {
     let mut wrong = Vec::new();
     for rule in P::RULES {
         let bytes = fixture::<P>(rule.id, "bad");
@@ -119,16 +145,13 @@ fn no_others<P: Observed>() {
     assert_eq!(found, known);
 }
 
-fn each_guarantee<P: Observed>(prefix: &str, count: usize) {
+fn each_guarantee<P: Observed>(all: &[String]) {
     let ruled: BTreeSet<&str> = P::RULES
         .iter()
         .filter_map(|rule| rule.id.split('.').next())
         .collect();
     let unseen: BTreeSet<&str> = P::UNSEEN.iter().map(|unseen| unseen.id).collect();
     assert!(ruled.is_disjoint(&unseen));
-    let all: Vec<String> = (1..=count)
-        .map(|number| format!("{prefix}-{number:02}"))
-        .collect();
     let listed: Vec<&str> = P::GUARANTEES.iter().map(|row| row.id).collect();
     assert_eq!(listed, all);
     let covered: Vec<&str> = ruled.union(&unseen).copied().collect();
@@ -174,8 +197,14 @@ fn page<P: Observed>() {
     }
 }
 
+/// Ids that count from 1.
+fn counted(prefix: &str, count: usize, digits: usize) -> Vec<String> {
+    let id = |number| format!("{prefix}-{number:0digits$}");
+    (1..=count).map(id).collect()
+}
+
 macro_rules! catalogue {
-    ($name:ident $protocol:ty, $prefix:literal $count:literal, $contract:literal $sections:expr) => {
+    ($name:ident $protocol:ty, $ids:expr, $contract:literal $sections:expr) => {
         mod $name {
             use super::*;
 
@@ -196,7 +225,7 @@ macro_rules! catalogue {
 
             #[test]
             fn every_guarantee_has_a_rule_or_a_reason() {
-                each_guarantee::<$protocol>($prefix, $count);
+                each_guarantee::<$protocol>(&$ids);
             }
 
             #[test]
@@ -212,7 +241,7 @@ macro_rules! catalogue {
     };
 }
 
-catalogue! { openmax Openmax, "OM" 33, "openmax-stdio/6, " [
+catalogue! { openmax Openmax, counted("OM", 33, 2), "openmax-stdio/6, " [
     "introduction",
     "Handshake",
     "Commands (stdin)",
@@ -220,7 +249,7 @@ catalogue! { openmax Openmax, "OM" 33, "openmax-stdio/6, " [
     "Turn guarantees",
 ] }
 
-catalogue! { omp Omp, "OMP" 19, "omp RPC, " [
+catalogue! { omp Omp, counted("OMP", 19, 2), "omp RPC, " [
     "Complete one prompt",
     "Process lifecycle",
     "Prompt completion",
@@ -235,4 +264,24 @@ catalogue! { omp Omp, "OMP" 19, "omp RPC, " [
     "Host tools and host URIs",
     "Subagent frames",
     "Live voice",
+] }
+
+/// The seed's own ids: 26, the one of the end of input, and four of permissions.
+fn wire_ids() -> Vec<String> {
+    let mut ids = counted("WIRE", 26, 3);
+    ids.push("WIRE-EOF-001".to_owned());
+    ids.extend(counted("WIRE-PERM", 4, 3));
+    ids
+}
+
+catalogue! { agentx Agentx, wire_ids(), "agentx SDK wire, " [
+    "Framing and envelopes",
+    "Input records",
+    "Core output records",
+    "System and lifecycle events",
+    "Control request and response protocol",
+    "Control operations",
+    "Permission race",
+    "Ordering, replay, and duplicate suppression",
+    "Failure behavior",
 ] }

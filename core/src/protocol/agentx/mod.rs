@@ -10,20 +10,24 @@ mod guarantees;
 pub mod hear;
 pub mod import;
 mod neutral;
+mod observer;
 pub mod policy;
 mod preset;
 pub mod prompt;
 mod protocol;
 pub mod providers;
+mod rules;
 mod server;
 mod spec;
 pub mod wire;
 
 pub use client::{ClientConfig, ClientFace};
 pub use guarantees::GUARANTEES;
+pub use observer::{ObserverConfig, Watcher};
 pub use policy::{Policy, Preset};
 pub use preset::preset;
 pub use protocol::{Agentx, AgentxAsk, AgentxExtra, AgentxOutcome, Selected, ServerConfig};
+pub use rules::{RULES, UNSEEN};
 pub use server::Face;
 pub use spec::{CLAUDE_SPEC, SPEC};
 

@@ -99,6 +99,11 @@ impl<T> Ids<T> {
         (count, first)
     }
 
+    /// What is open, with its ids.
+    pub(in crate::protocol) fn entries(&self) -> impl Iterator<Item = (u64, &T)> {
+        self.open.iter().map(|(&id, value)| (id, value))
+    }
+
     pub(in crate::protocol) fn iter(&self) -> impl Iterator<Item = &T> {
         self.open.values()
     }

@@ -7,10 +7,12 @@ use super::super::rules::Key;
 use super::super::wire::{
     Any, Data, HostUriResult, Side, UiAnswer, UiMethod, UiRequest, UriOperation,
 };
-use super::requests::{Cancelled, Names, Requests, Told};
+use super::requests::{Names, Told};
 use crate::frame::Place;
 use crate::json::Object;
-use crate::protocol::observer::{At, Dir, Known, Notes, Severity, Sides, at_member, hash};
+use crate::protocol::observer::{
+    At, Cancelled, Dir, Known, Notes, Requests, Severity, Sides, at_member, hash,
+};
 
 /// A request of the agent.
 #[derive(Clone, Copy, Debug)]
@@ -162,7 +164,7 @@ impl Asks {
                 Wanted::Answers
             }
             UiMethod::Cancel(cancel) => {
-                let known = self.dialogs.cancel(hash(&cancel.target_id));
+                let (known, _) = self.dialogs.cancel(hash(&cancel.target_id));
                 return cancelled(Key::DialogCancelled, known, object, notes);
             }
             UiMethod::Notify(_)
@@ -211,7 +213,7 @@ impl Asks {
         object: &Object<'_, '_>,
         notes: &mut Notes,
     ) {
-        let known = self.calls.cancel(hash(target));
+        let (known, _) = self.calls.cancel(hash(target));
         cancelled(Key::CallCancelled, known, object, notes);
     }
 
@@ -256,7 +258,7 @@ impl Asks {
         object: &Object<'_, '_>,
         notes: &mut Notes,
     ) {
-        let known = self.uris.cancel(hash(target));
+        let (known, _) = self.uris.cancel(hash(target));
         cancelled(Key::UriCancelled, known, object, notes);
     }
 

@@ -1,0 +1,186 @@
+//! Calls that replies make, and their results.
+
+use alloc::string::String;
+
+use super::super::rules::Key;
+use super::super::wire::{ToolResultBlock, ToolUseBlock};
+use super::asks::Asked;
+use super::{Here, Watcher};
+use crate::frame::Place;
+use crate::protocol::observer::{At, Dir, Ids, Known, Notes, Severity, Sides, hash};
+
+/// A call.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    place: Place,
+    name: u64,
+    /// A helper made it.
+    nested: bool,
+    /// It was asked about.
+    asked: bool,
+    /// What the host said, and where.
+    decided: Option<(bool, Place)>,
+}
+
+/// The calls.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    ids: Ids<Call>,
+    unsure: bool,
+}
+
+impl Calls {
+    pub(super) fn blur(&mut self) {
+        self.ids.blur();
+        self.unsure = true;
+    }
+
+    pub(super) fn known(&self, call: u64) -> Known {
+        self.ids.known(call)
+    }
+
+    /// A permission is asked for. `again`: where it is asked already. `judged`: it is no helper's.
+    #[allow(clippy::too_many_arguments, reason = "all of one request")]
+    pub(super) fn asked(
+        &mut self,
+        call: u64,
+        tool: &str,
+        again: Option<Place>,
+        judged: bool,
+        most: Severity,
+        at: At,
+        notes: &mut Notes,
+    ) {
+        let known = self.ids.known(call);
+        if let Some(place) = again {
+            let at = at.clone().at_most(most).with(
+                Dir::Agent,
+                Some(place),
+                "the permission that is open",
+            );
+            let message = String::from("a permission for this call is open");
+            notes.add(Key::AskedAgain.rule(), at, message);
+        } else if known == Known::Closed {
+            let message = String::from("the call has its result");
+            notes.add(Key::AskedAgain.rule(), at.clone().at_most(most), message);
+        } else if known == Known::Never && judged && !self.unsure {
+            let message = String::from("no reply has made this call");
+            notes.add(Key::AskEarly.rule(), at.clone().at_most(most), message);
+        }
+        if let Some(open) = self.ids.get_mut(call) {
+            open.asked = true;
+            if open.name != hash(tool) && !open.nested {
+                let message = String::from("the call is one of another tool");
+                let at = at.at_most(Severity::Warning);
+                let at = at.with(Dir::Agent, Some(open.place), "the call");
+                notes.add(Key::AskForm.rule(), at, message);
+            }
+        }
+    }
+
+    /// The host has decided.
+    pub(super) fn decided(&mut self, call: u64, allow: bool, place: Place) {
+        if let Some(open) = self.ids.get_mut(call) {
+            open.decided = Some((allow, place));
+        }
+    }
+
+    /// What the host has decided doesn't count.
+    pub(super) fn undecided(&mut self, call: u64) {
+        if let Some(open) = self.ids.get_mut(call) {
+            open.decided = None;
+        }
+    }
+
+    /// The first call that has no result, but those of helpers; all are over.
+    pub(super) fn over(&mut self) -> Option<Place> {
+        let open = self.ids.iter().filter(|call| !call.nested);
+        let first = open.map(|call| call.place).min_by_key(|place| place.line);
+        self.ids.close_all();
+        first.filter(|_| !core::mem::take(&mut self.unsure))
+    }
+}
+
+impl Watcher {
+    /// A call in a reply.
+    pub(super) fn called(
+        &mut self,
+        block: &ToolUseBlock<'_>,
+        nested: bool,
+        here: Here<'_, '_, '_>,
+        notes: &mut Notes,
+    ) {
+        notes.tally.tool_calls += 1;
+        let call = Call {
+            place: here.place,
+            name: hash(&block.name),
+            nested,
+            asked: false,
+            decided: None,
+        };
+        self.calls.ids.open(hash(&block.id), call);
+    }
+
+    /// The result of a call.
+    pub(super) fn call_result(
+        &mut self,
+        block: &ToolResultBlock<'_>,
+        nested: bool,
+        here: Here<'_, '_, '_>,
+        notes: &mut Notes,
+    ) {
+        let id = hash(&block.tool_use_id);
+        let most = self.most();
+        let known = self.calls.known(id);
+        let message = match known {
+            Known::Closed => Some("the call has its result"),
+            Known::Never if !nested && !self.calls.unsure => Some("no reply has made this call"),
+            Known::Never | Known::Open | Known::Unknown => None,
+        };
+        if let Some(message) = message {
+            let at = At::line().at_most(most);
+            notes.add(Key::ResultOnce.rule(), at, String::from(message));
+        }
+        let call = self.calls.ids.close(id);
+        let failed = block.is_error == Some(true);
+        let open = self.asks.open.iter();
+        let open = open
+            .filter(|(_, ask)| ask.asked == Asked::Permission(id))
+            .map(|(id, ask)| (id, *ask))
+            .next();
+        let ran = |place: Option<Place>, dir: Dir, what: &'static str, notes: &mut Notes| {
+            let at = At::line().with(dir, place, what);
+            let message = String::from("the call wasn't allowed, and its result is no error");
+            notes.add(Key::DeniedRan.rule(), at, message);
+        };
+        if let Some((request, ask)) = open
+            && here.sides == Sides::Both
+        {
+            if self.host_ended {
+                // Nobody is left who could have allowed it.
+                self.asks.end_read = true;
+                self.asks.open.answer(request, self.host_lines);
+                if !failed {
+                    ran(Some(ask.place), Dir::Agent, "the permission", notes);
+                }
+            } else {
+                let at = At::line().with(Dir::Agent, Some(ask.place), "the permission");
+                let message = String::from("the host is still asked about this call");
+                notes.add(Key::RanEarly.rule(), at, message);
+            }
+        }
+        let Some(call) = call else { return };
+        if let Some((allow, place)) = call.decided {
+            if !allow {
+                self.turn.denied(id);
+                if !failed {
+                    ran(Some(place), Dir::Host, "the host's answer", notes);
+                }
+            }
+            if here.sides == Sides::Both && !self.host_ended {
+                let open = self.asks.permission().is_some();
+                self.turn.called(open, most, notes);
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Prompts of the host, their replays, and what becomes of them.
+
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::super::policy::BadUser;
+use super::super::prompt::{Part, Prompt};
+use super::super::rules::Key;
+use super::super::wire::{CommandLifecycle, LifecycleState, User};
+use super::host::Reading;
+use super::{Here, Watcher};
+use crate::frame::Place;
+use crate::protocol::observer::{At, Dir, Ids, Known, Notes, Sides, at_member, hash};
+
+/// The most prompts that are remembered.
+const MOST: usize = 65_536;
+
+/// A prompt.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    place: Place,
+    /// What it says.
+    says: u64,
+    /// It has its result.
+    ended: bool,
+}
+
+/// The prompts.
+#[derive(Debug, Default)]
+pub(super) struct Prompts {
+    sent: BTreeMap<u64, Sent>,
+    /// Prompts without an id of their own.
+    unnamed: u64,
+    /// A prompt was forgotten, or lost.
+    unsure: bool,
+    /// How far each prompt is told to be.
+    fates: Ids<bool>,
+    /// The provider of `system/init`, as a hash.
+    provider: Option<u64>,
+}
+
+impl Prompts {
+    pub(super) fn blur(&mut self) {
+        self.unsure = true;
+        self.fates.blur();
+    }
+
+    pub(super) fn provider(&self) -> Option<u64> {
+        self.provider
+    }
+
+    pub(super) fn is_of(&mut self, provider: Option<&str>) {
+        self.provider = provider.map(hash);
+    }
+
+    /// The first prompt that has no result.
+    pub(super) fn left(&self) -> Option<Place> {
+        let left = self.sent.values().filter(|sent| !sent.ended);
+        let places = left.map(|sent| sent.place);
+        places
+            .min_by_key(|place| (place.line, place.offset))
+            .filter(|_| !self.unsure)
+    }
+
+    /// A result of this prompt. What is wrong with it. `refused`: it says that a prompt makes no sense.
+    pub(super) fn ended(&mut self, uuid: &str, refused: bool) -> Option<&'static str> {
+        match self.sent.get_mut(&hash(uuid)) {
+            Some(sent) if sent.ended && !refused => Some("the prompt has its result"),
+            Some(sent) => {
+                sent.ended = true;
+                None
+            }
+            None if self.unsure || self.unnamed > 0 => None,
+            None => Some("the host has sent no prompt of this id"),
+        }
+    }
+}
+
+/// A hash of what a prompt says.
+fn says(prompt: &Prompt<'_>) -> u64 {
+    let mut text = String::new();
+    for part in &prompt.parts {
+        match part {
+            Part::Text(piece) => text.push_str(piece),
+            Part::Attachment(manifest) => text.push_str(&manifest.attachment_id),
+            Part::Block(_) => text.push('\u{fffc}'),
+        }
+        text.push('\u{0}');
+    }
+    hash(&text)
+}
+
+impl Watcher {
+    /// A `user` record of the host.
+    pub(super) fn host_says(
+        &mut self,
+        user: &User<'_>,
+        reading: Reading,
+        here: Here<'_, '_, '_>,
+        notes: &mut Notes,
+    ) {
+        let prompt = match Prompt::read(user, &self.policy) {
+            Ok(prompt) => prompt,
+            Err(fault) => {
+                let at = at_member(here.object, "message");
+                reading.refusable(Key::HostMessage, at, fault.to_string(), notes);
+                if self.policy.bad_user_record == BadUser::Exit {
+                    self.fatal.get_or_insert(here.place);
+                }
+                // Its result will name it.
+                self.send(user.uuid.as_deref(), 0, true, here.place);
+                return;
+            }
+        };
+        let refs: Vec<u64> = prompt
+            .attachments()
+            .map(|manifest| hash(&manifest.attachment_id))
+            .collect();
+        let uuid = prompt.uuid.as_deref();
+        if let Some(message) = self.uploads.refers(uuid, &refs) {
+            let at = at_member(here.object, "message");
+            notes.add(Key::Attachments.rule(), at, String::from(message));
+        }
+        if prompt.is_replay || prompt.is_context || reading.excused {
+            self.prompts.unnamed += 1;
+            return;
+        }
+        self.send(uuid, says(&prompt), false, here.place);
+    }
+
+    fn send(&mut self, uuid: Option<&str>, says: u64, ended: bool, place: Place) {
+        let Some(uuid) = uuid.filter(|uuid| !uuid.is_empty()) else {
+            self.prompts.unnamed += 1;
+            return;
+        };
+        if self.prompts.sent.len() >= MOST {
+            self.prompts.unsure = true;
+            return;
+        }
+        let sent = Sent { place, says, ended };
+        // Of two of one id the first counts.
+        self.prompts.sent.entry(hash(uuid)).or_insert(sent);
+    }
+
+    /// The agent repeats a prompt.
+    pub(super) fn replayed(&mut self, user: &User<'_>, here: Here<'_, '_, '_>, notes: &mut Notes) {
+        if here.sides != Sides::Both || self.prompts.unsure {
+            return;
+        }
+        let uuid = user.uuid.as_deref().unwrap_or_default();
+        let (place, message) = match self.prompts.sent.get(&hash(uuid)) {
+            None if self.prompts.unnamed > 0 => return,
+            None => (None, "the host has sent no prompt of this id"),
+            Some(sent) => {
+                let said = Prompt::read(user, &self.policy).ok();
+                let same = said.is_some_and(|prompt| says(&prompt) == sent.says);
+                // What was refused said nothing that could be compared.
+                if same || sent.says == 0 {
+                    return;
+                }
+                (Some(sent.place), "it says something else than the prompt")
+            }
+        };
+        let at = At::line()
+            .at_most(self.most())
+            .with(Dir::Host, place, "the prompt");
+        notes.add(Key::Replay.rule(), at, String::from(message));
+    }
+
+    /// What becomes of a prompt.
+    pub(super) fn lifecycle(&mut self, line: &CommandLifecycle<'_>, notes: &mut Notes) {
+        let id = hash(&line.command_uuid);
+        let known = self.prompts.fates.known(id);
+        let started = self
+            .prompts
+            .fates
+            .get_mut(id)
+            .is_some_and(|started| *started);
+        let message = match (&line.state, known) {
+            (_, Known::Unknown) | (LifecycleState::Other(_), _) => None,
+            (LifecycleState::Queued, Known::Never) => {
+                self.prompts.fates.open(id, false);
+                None
+            }
+            (LifecycleState::Queued, Known::Open | Known::Closed) => Some("it was queued before"),
+            (LifecycleState::Started, Known::Open) if !started => {
+                self.prompts.fates.open(id, true);
+                None
+            }
+            (LifecycleState::Started, Known::Open) => Some("it was started before"),
+            (LifecycleState::Completed, Known::Open) if !started => Some("it wasn't started"),
+            (LifecycleState::Completed | LifecycleState::Cancelled, Known::Open) => None,
+            (_, Known::Never) => Some("it wasn't queued"),
+            (_, Known::Closed) => Some("it is over"),
+        };
+        if matches!(
+            line.state,
+            LifecycleState::Completed | LifecycleState::Cancelled
+        ) {
+            self.prompts.fates.close(id);
+        }
+        if let Some(message) = message {
+            notes.add(Key::Lifecycle.rule(), At::line(), String::from(message));
+        }
+    }
+}
