@@ -143,6 +143,10 @@ fn the_strict_observer_bears_what_claude_says() {
 #[test]
 fn lines_of_both_sides_are_told_apart_without_a_recording() {
     for (name, bytes) in files() {
+        if name == "cancel_from_host" || name == "control_response_missing_request_id" {
+            // Who withdraws a request by nothing but its id, or answers without one, nobody can tell.
+            continue;
+        }
         let mut lines = String::new();
         let mut hosts = 0;
         for row in std::str::from_utf8(&bytes).unwrap().lines() {

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use observer_kit::*;
 use serde_json::Value;
 use turnwire::check::From;
-use turnwire::protocol::agentx::{self, Agentx, Preset};
+use turnwire::protocol::agentx::{Agentx, ObserverConfig, Preset};
 use turnwire::protocol::observer::{Dir, Observed, Severity, Watch};
 use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::Openmax;
@@ -54,7 +54,7 @@ impl Judged for Agentx {
             .as_str()
             .map(|name| Preset::named(name).unwrap());
         let policy = named.unwrap_or_default().policy();
-        agentx::ObserverConfig { policy }
+        ObserverConfig { policy }
     }
 }
 

@@ -209,7 +209,7 @@ catalogue! {
         "An attachment wasn't committed for this prompt, or one that was is left out: the agent must say so."
     Lifecycle = "WIRE-020.b" Warning Agent ORDER
         "a prompt is queued, started and completed"
-        "`command_lifecycle` leaves a step out, or comes after the last one. Claude only."
+        "`command_lifecycle` leaves a step out, or comes after the last one. Info for one that was never started: a hook may have stopped it. Claude only."
 
     Members = "WIRE-021.a" Warning Agent INPUT
         "a record has no members but its own"
@@ -249,7 +249,7 @@ catalogue! {
 
     Catalogue = "WIRE-024.a" Error Both OPERATIONS
         "initialize lists the providers, one of them selected"
-        "Each provider stands once, `value` is its `id`, flat and nested efforts agree, one is selected and it is that of `system/init`; there is one model. Warning for a list that isn't there."
+        "Each provider stands once, `value` is its `id`, flat and nested efforts agree, one is selected and it is that of `system/init`; there is one model. Info for a list that isn't there."
 
     Fixed = "WIRE-025.a" Error Both OPERATIONS
         "provider, model and modes are fixed"
@@ -273,7 +273,7 @@ catalogue! {
         "A `tool_result` answers no call that a reply has made, or one that has its result. Not judged for calls of helpers. Warning in claude."
     RanEarly = "WIRE-PERM-001.b" Error Both RACE
         "a call waits for its permission"
-        "The call has its result while the host is still asked about it."
+        "The call has its result while the host is still asked about it. Warning for one that failed: the host's input may have ended."
     AskedAgain = "WIRE-PERM-001.c" Error Agent RACE
         "a call is asked about once"
         "A permission for this call is open, or the call has its result. Warning in claude."

@@ -8,12 +8,13 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use turnwire::frame::LineSplitter;
+use turnwire::frame::{LineSplitter, Place, Split, SplitKind};
 use turnwire::json::Members;
 use turnwire::protocol::agentx::wire::{AgentLine, CLOSED_RULES, Record, System};
 use turnwire::protocol::agentx::{
-    Agentx, AgentxAsk, AgentxOutcome, Policy, Selected, ServerConfig, preset,
+    Agentx, AgentxAsk, AgentxOutcome, ObserverConfig, Policy, Selected, ServerConfig, preset,
 };
+use turnwire::protocol::observer::{Dir, Observer, Severity, Sides};
 use turnwire::protocol::{Protocol, Server, ServerOutput};
 use turnwire::session::config::ModelConfig;
 use turnwire::session::{Session, SessionConfig};
@@ -114,6 +115,10 @@ pub struct Duo {
     pub asks: Vec<(u64, AgentxAsk)>,
     pub commands: Vec<Command>,
     checker: Checker,
+    /// Watches both directions, where the stream is a whole one.
+    watch: Option<Observer<Agentx>>,
+    /// Lines so far, of both sides.
+    seen: u64,
 }
 
 impl Duo {
@@ -128,11 +133,16 @@ impl Duo {
     }
 
     pub fn with(server: ServerConfig, session: SessionConfig) -> Self {
-        Duo::guarded(Server::new(server), session)
+        let policy = server.policy;
+        Duo::watched(Server::new(server), session, Some(policy))
     }
 
     /// A Server that was told what it must not say.
     pub fn guarded(server: Server<Agentx>, session: SessionConfig) -> Self {
+        Duo::watched(server, session, None)
+    }
+
+    fn watched(server: Server<Agentx>, session: SessionConfig, policy: Option<Policy>) -> Self {
         let now = Now {
             mono_us: 1_000,
             unix_ms: 1_796_008_000_000,
@@ -156,6 +166,8 @@ impl Duo {
             asks: Vec::new(),
             commands: Vec::new(),
             checker: Checker::new(Scope::Session),
+            watch: policy.map(|policy| Observer::new(ObserverConfig { policy }, Sides::Both)),
+            seen: 0,
         };
         duo.drain();
         duo
@@ -190,6 +202,7 @@ impl Duo {
         let mut splitter = std::mem::replace(&mut self.splitter, LineSplitter::new(rules));
         let mut chunk = bytes;
         while let Some(split) = splitter.next(&mut chunk) {
+            self.watch(Dir::Host, split.what);
             self.server.handle_line(split, self.now);
             self.drain();
         }
@@ -200,11 +213,47 @@ impl Duo {
         let rules = Agentx::host_line_rules();
         let mut splitter = std::mem::replace(&mut self.splitter, LineSplitter::new(rules));
         if let Some(split) = splitter.finish() {
+            self.watch(Dir::Host, split.what);
             self.server.handle_line(split, self.now);
             self.drain();
         }
+        if let Some(watch) = &mut self.watch {
+            watch.handle_end(Dir::Host);
+        }
         self.server.handle_end(self.now);
         self.drain();
+    }
+
+    /// Shows a line to the observer. None of the agent's may be wrong.
+    fn watch(&mut self, dir: Dir, what: SplitKind<'_>) {
+        self.seen += 1;
+        let Some(watch) = &mut self.watch else { return };
+        let place = Place {
+            line: self.seen,
+            offset: 0,
+        };
+        watch.handle_line(dir, Split { place, what });
+        self.judge();
+    }
+
+    fn judge(&mut self) {
+        let Some(watch) = &mut self.watch else { return };
+        while let Some(finding) = watch.poll_finding() {
+            let mild = finding.severity == Severity::Info;
+            assert!(
+                mild || finding.dir == Dir::Host,
+                "{finding}\n{}",
+                self.raw.join("\n")
+            );
+        }
+    }
+
+    fn exited(&mut self, code: u8) {
+        if let Some(watch) = &mut self.watch {
+            watch.handle_exit(i64::from(code));
+            watch.finish();
+        }
+        self.judge();
     }
 
     pub fn settle_ask(&mut self, outcome: AgentxOutcome) -> AgentxAsk {
@@ -248,6 +297,7 @@ impl Duo {
                     ServerOutput::Diagnostic(text) => self.diagnostics.push(text.to_string()),
                     ServerOutput::Exit { code } => {
                         self.exit = Some(code);
+                        self.exited(code);
                         self.lines.push(json!({"type":"exit","code":code}));
                     }
                 }
@@ -324,6 +374,7 @@ impl Duo {
             }
             self.raw.push(line.to_owned());
             self.lines.push(value);
+            self.watch(Dir::Agent, SplitKind::Line(line.as_bytes()));
         }
     }
 
@@ -501,6 +552,8 @@ impl Duo {
 
     /// An event of the agent, past the Session.
     pub fn event(&mut self, what: What) {
+        // Nobody says that it fits.
+        self.watch = None;
         self.tick(1_000);
         let event = Event {
             at: self.now,

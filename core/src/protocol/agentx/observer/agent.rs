@@ -3,7 +3,7 @@
 use alloc::string::{String, ToString};
 
 use super::super::import::check_manifest;
-use super::super::policy::PartialForm;
+use super::super::policy::{Extensions, PartialForm};
 use super::super::rules::Key;
 use super::super::wire::{
     AgentLine, Block, Content, Init, Kept, OPEN_RULES, Record, Said, System, User,
@@ -362,7 +362,7 @@ impl Watcher {
             }
             System::SessionStateChanged(changed) => {
                 let asked = self.asks.permission().map(|ask| ask.place);
-                let judged = here.sides == Sides::Both && !self.host_ended;
+                let judged = here.sides == Sides::Both && !self.is_closed();
                 let asked = asked.filter(|_| judged);
                 self.turn
                     .state(&changed.state, here.place, asked, most, notes);
@@ -402,33 +402,39 @@ impl Watcher {
     }
 
     fn init_form(&mut self, init: &Init<'_>, here: Here<'_, '_, '_>, notes: &mut Notes) {
-        if self.is_claude() {
+        let mut odd = |member: &str, most: Severity, message: &str| {
+            let at = at_member(here.object, member).at_most(most);
+            notes.add(Key::InitForm.rule(), at, String::from(message));
+        };
+        if self.each_turn_init() {
             let version = init.claude_code_version.as_deref();
             if !version.is_some_and(|version| version.contains('.')) {
-                let message = String::from("claude_code_version isn't there, or has no dots");
-                let at = At::line().at_most(Severity::Warning);
-                notes.add(Key::InitForm.rule(), at, message);
+                let message = "claude_code_version isn't there, or has no dots";
+                odd("claude_code_version", Severity::Warning, message);
             }
-            return;
+        } else if init.agentx_version.is_none() {
+            odd("", Severity::Error, "agentx_version isn't there");
         }
-        if !is_key_source(&init.api_key_source) {
+        if self.policy.attachments_providers_prompt_uuid == Extensions::Present {
+            self.prompts.is_of(init.provider.as_deref());
+            match &init.reasoning_capabilities {
+                _ if init.provider.is_none() => odd("", Severity::Error, "provider isn't there"),
+                _ if init.provider_type.is_none() => {
+                    odd("", Severity::Error, "provider_type isn't there");
+                }
+                None => odd("", Severity::Error, "reasoning_capabilities isn't there"),
+                Some(reasoning) => {
+                    if let Some(message) = efforts(reasoning) {
+                        odd("reasoning_capabilities", Severity::Error, message);
+                    }
+                }
+            }
+        }
+        if !self.is_claude() && !is_key_source(&init.api_key_source) {
             let message = String::from("it is neither user nor temporary");
             let at = at_member(here.object, "apiKeySource");
             notes.add(Key::ApiKeySource.rule(), at, message);
         }
-        self.prompts.is_of(init.provider.as_deref());
-        let (member, message) = match &init.reasoning_capabilities {
-            _ if init.provider.is_none() => ("", "provider isn't there"),
-            _ if init.provider_type.is_none() => ("", "provider_type isn't there"),
-            _ if init.agentx_version.is_none() => ("", "agentx_version isn't there"),
-            None => ("", "reasoning_capabilities isn't there"),
-            Some(reasoning) => match efforts(reasoning) {
-                None => return,
-                Some(odd) => ("reasoning_capabilities", odd),
-            },
-        };
-        let at = at_member(here.object, member);
-        notes.add(Key::InitForm.rule(), at, String::from(message));
     }
 }
 

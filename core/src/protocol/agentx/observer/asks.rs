@@ -363,7 +363,7 @@ impl Watcher {
 
     /// An interrupt is answered.
     pub(super) fn interrupt_answered(&mut self, notes: &mut Notes) {
-        if self.host_ended || self.asks.unsure {
+        if self.is_closed() || self.asks.unsure {
             return;
         }
         if let Some(ask) = self.asks.permission() {

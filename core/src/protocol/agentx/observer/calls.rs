@@ -156,7 +156,7 @@ impl Watcher {
         if let Some((request, ask)) = open
             && here.sides == Sides::Both
         {
-            if self.host_ended {
+            if self.is_closed() {
                 // Nobody is left who could have allowed it.
                 self.asks.end_read = true;
                 self.asks.open.answer(request, self.host_lines);
@@ -164,7 +164,16 @@ impl Watcher {
                     ran(Some(ask.place), Dir::Agent, "the permission", notes);
                 }
             } else {
-                let at = At::line().with(Dir::Agent, Some(ask.place), "the permission");
+                // The host's input may have ended where nobody wrote it down.
+                let most = if failed {
+                    Severity::Warning
+                } else {
+                    Severity::Error
+                };
+                let at =
+                    At::line()
+                        .at_most(most)
+                        .with(Dir::Agent, Some(ask.place), "the permission");
                 let message = String::from("the host is still asked about this call");
                 notes.add(Key::RanEarly.rule(), at, message);
             }
@@ -177,7 +186,7 @@ impl Watcher {
                     ran(Some(place), Dir::Host, "the host's answer", notes);
                 }
             }
-            if here.sides == Sides::Both && !self.host_ended {
+            if here.sides == Sides::Both && !self.is_closed() {
                 let open = self.asks.permission().is_some();
                 self.turn.called(open, most, notes);
             }

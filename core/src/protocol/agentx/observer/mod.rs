@@ -213,6 +213,11 @@ impl Watcher {
         self.policy.record_form == RecordForm::Provider
     }
 
+    /// Whether the agent has nobody left to ask, or soon finds out.
+    fn is_closed(&self) -> bool {
+        self.host_ended || self.fatal.is_some()
+    }
+
     /// How bad it is to break what only recordings show of claude.
     fn most(&self) -> Severity {
         if self.is_claude() {

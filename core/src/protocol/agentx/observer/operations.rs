@@ -175,7 +175,8 @@ impl Watcher {
             return;
         }
         let (most, message) = match answer.providers.as_deref() {
-            None | Some([]) => (Severity::Warning, Some("there is no list of providers")),
+            // A program may have no registry.
+            None | Some([]) => (Severity::Info, Some("there is no list of providers")),
             Some(providers) => (
                 Severity::Error,
                 catalogue(providers, self.prompts.provider()),
@@ -207,7 +208,6 @@ pub(super) fn efforts(reasoning: &Reasoning<'_>) -> Option<&'static str> {
         Some(default) if !efforts.contains(default) => {
             Some("the default effort is none of the efforts")
         }
-        None if !efforts.is_empty() => Some("there is no default effort"),
         Some(_) | None => None,
     }
 }

@@ -1,6 +1,7 @@
 //! Prompts of the host, their replays, and what becomes of them.
 
 use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::Entry;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -11,7 +12,7 @@ use super::super::wire::{CommandLifecycle, LifecycleState, User};
 use super::host::Reading;
 use super::{Here, Watcher};
 use crate::frame::Place;
-use crate::protocol::observer::{At, Dir, Ids, Known, Notes, Sides, at_member, hash};
+use crate::protocol::observer::{At, Dir, Ids, Known, Notes, Severity, Sides, at_member, hash};
 
 /// The most prompts that are remembered.
 const MOST: usize = 65_536;
@@ -24,6 +25,8 @@ struct Sent {
     says: u64,
     /// It has its result.
     ended: bool,
+    /// It was refused as input.
+    refused: bool,
 }
 
 /// The prompts.
@@ -56,7 +59,8 @@ impl Prompts {
 
     /// The first prompt that has no result.
     pub(super) fn left(&self) -> Option<Place> {
-        let left = self.sent.values().filter(|sent| !sent.ended);
+        let left = self.sent.values();
+        let left = left.filter(|sent| !sent.ended && !sent.refused);
         let places = left.map(|sent| sent.place);
         places
             .min_by_key(|place| (place.line, place.offset))
@@ -66,7 +70,11 @@ impl Prompts {
     /// A result of this prompt. What is wrong with it. `refused`: it says that a prompt makes no sense.
     pub(super) fn ended(&mut self, uuid: &str, refused: bool) -> Option<&'static str> {
         match self.sent.get_mut(&hash(uuid)) {
-            Some(sent) if sent.ended && !refused => Some("the prompt has its result"),
+            Some(sent) if refused => {
+                sent.refused = true;
+                None
+            }
+            Some(sent) if sent.ended => Some("the prompt has its result"),
             Some(sent) => {
                 sent.ended = true;
                 None
@@ -129,7 +137,7 @@ impl Watcher {
         self.send(uuid, says(&prompt), false, here.place);
     }
 
-    fn send(&mut self, uuid: Option<&str>, says: u64, ended: bool, place: Place) {
+    fn send(&mut self, uuid: Option<&str>, says: u64, refused: bool, place: Place) {
         let Some(uuid) = uuid.filter(|uuid| !uuid.is_empty()) else {
             self.prompts.unnamed += 1;
             return;
@@ -138,9 +146,24 @@ impl Watcher {
             self.prompts.unsure = true;
             return;
         }
-        let sent = Sent { place, says, ended };
-        // Of two of one id the first counts.
-        self.prompts.sent.entry(hash(uuid)).or_insert(sent);
+        let sent = Sent {
+            place,
+            says,
+            ended: false,
+            refused,
+        };
+        match self.prompts.sent.entry(hash(uuid)) {
+            Entry::Vacant(entry) => drop(entry.insert(sent)),
+            Entry::Occupied(mut entry) => {
+                let known = entry.get_mut();
+                if known.refused {
+                    *known = sent;
+                } else if known.says != says {
+                    // Which of the two is repeated nobody knows.
+                    known.says = 0;
+                }
+            }
+        }
     }
 
     /// The agent repeats a prompt.
@@ -177,6 +200,7 @@ impl Watcher {
             .fates
             .get_mut(id)
             .is_some_and(|started| *started);
+        let mut most = Severity::Warning;
         let message = match (&line.state, known) {
             (_, Known::Unknown) | (LifecycleState::Other(_), _) => None,
             (LifecycleState::Queued, Known::Never) => {
@@ -189,7 +213,10 @@ impl Watcher {
                 None
             }
             (LifecycleState::Started, Known::Open) => Some("it was started before"),
-            (LifecycleState::Completed, Known::Open) if !started => Some("it wasn't started"),
+            (LifecycleState::Completed, Known::Open) if !started => {
+                most = Severity::Info;
+                Some("it wasn't started")
+            }
             (LifecycleState::Completed | LifecycleState::Cancelled, Known::Open) => None,
             (_, Known::Never) => Some("it wasn't queued"),
             (_, Known::Closed) => Some("it is over"),
@@ -201,7 +228,8 @@ impl Watcher {
             self.prompts.fates.close(id);
         }
         if let Some(message) = message {
-            notes.add(Key::Lifecycle.rule(), At::line(), String::from(message));
+            let at = At::line().at_most(most);
+            notes.add(Key::Lifecycle.rule(), at, String::from(message));
         }
     }
 }

@@ -3,7 +3,7 @@
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 
-use super::super::policy::{BadUser, Extensions};
+use super::super::policy::{ApiFailure, BadUser, Extensions, NumTurns};
 use super::super::prompt::INPUT_ERROR;
 use super::super::rules::Key;
 use super::super::wire::{Num, ResultKind, TurnResult};
@@ -35,9 +35,9 @@ impl Watcher {
         if refused {
             return input_error(result, notes);
         }
-        let answered = self.asks.permission().is_none() && !self.host_ended;
+        let answered = self.asks.permission().is_none() && !self.is_closed();
         let answered = answered && here.sides == Sides::Both && self.turn.interrupted.is_none();
-        let counts = result.num_turns > u64::from(self.is_claude());
+        let counts = result.num_turns > u64::from(self.policy.num_turns == NumTurns::UserRecords);
         let ends = self.turn.result(counts, answered, here.place, most, notes);
         if ends == Ends::Command {
             return;
@@ -64,7 +64,7 @@ impl Watcher {
             notes.add(Key::CallOpen.rule(), at, message);
         }
         // Older programs leave a message open that they cut off.
-        let cut = self.turn.interrupted.is_some();
+        let cut = result.subtype != ResultKind::Success;
         if self.stream.over() && self.is_claude() && !cut {
             let message = String::from("the turn ends, and a message streams");
             notes.add(Key::Stream.rule(), At::line(), message);
@@ -91,7 +91,8 @@ impl Watcher {
             }
         };
         let errors = result.errors.as_deref().unwrap_or_default();
-        let message = if success && result.is_error && !self.is_claude() {
+        let message = if success && result.is_error && self.policy.api_failure == ApiFailure::Plain
+        {
             "a success is no error"
         } else if success && result.result.is_none() {
             "a success has a result"
@@ -184,7 +185,7 @@ impl Watcher {
     }
 
     fn turns(&mut self, result: &TurnResult<'_>, most: Severity, notes: &mut Notes) {
-        let message = if self.is_claude() {
+        let message = if self.policy.num_turns == NumTurns::UserRecords {
             let records = self.turn.user_records.saturating_add(1);
             (result.num_turns != records)
                 .then(|| alloc::format!("{records} were counted, and {} told", result.num_turns))
