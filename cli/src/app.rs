@@ -40,9 +40,14 @@ pub fn run() -> u8 {
 }
 
 fn stand_for(program: Program) -> Result<u8, Stop> {
-    let mut args = program.into_serve()?;
     let env = |name: &str| std::env::var_os(name);
+    let lists = program.lists_providers();
+    let mut args = program.into_serve(&env)?;
     args.trust_project = start::trusted_by_environment(args.project.as_deref(), &env);
+    if lists {
+        let start = Start::prepare(&args, Folders::find(), &env)?;
+        return crate::protocols::agentx::list(&start);
+    }
     serve(&args)
 }
 

@@ -1,8 +1,10 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+use turnwire::vocab::Rule;
 
 use crate::check::CheckArgs;
 use crate::drive::{DemoArgs, DriveArgs};
@@ -204,6 +206,75 @@ pub struct Foreign {
     pub appended: Option<String>,
     /// Whether the host has a screen for dialogs.
     pub screen: bool,
+    /// How much the model may think, in tokens.
+    pub thinking_budget: Option<u64>,
+    /// What counts if nothing else does.
+    pub fallback: Option<Fallback>,
+    /// Which session it is.
+    pub resumed: Named,
+    /// MCP servers that the host runs.
+    pub servers: Vec<String>,
+    /// Those that nobody starts.
+    pub dead_servers: Vec<String>,
+    /// Permission rules, before those of the settings.
+    pub rules: Vec<Rule>,
+    /// Tools that the model doesn't get.
+    pub without: Vec<String>,
+    /// Whether names of tools that aren't there are passed over.
+    pub lenient_tools: bool,
+    /// Folders that tools may use besides the project's.
+    pub folders: Vec<PathBuf>,
+    /// A JSON Schema that the answer of a turn has to keep.
+    pub schema: Option<String>,
+    /// The one prompt; `None`: they are read.
+    pub prompt: Option<String>,
+    /// What the host says once it is there.
+    pub said: Arc<Mutex<Said>>,
+}
+
+/// A model that is taken where nothing names one.
+#[derive(Clone, Debug)]
+pub struct Fallback {
+    /// How it is spoken with; `None`: somebody has to say so.
+    pub api: Option<Api>,
+    /// Its name.
+    pub model: String,
+    /// Its window, in tokens.
+    pub window: u64,
+    /// Its largest reply, in tokens.
+    pub max_output: u64,
+}
+
+/// Which session is meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Named {
+    /// A new one, or with `--continue` the last one.
+    #[default]
+    Any,
+    /// A new one with this id.
+    New(String),
+    /// The one with this id.
+    Resume(String),
+    /// A copy of the one with this id, or of the last one; and the id of the copy.
+    Copy {
+        /// The session that is copied.
+        id: Option<String>,
+        /// What the copy is called; `None`: a fresh id.
+        new: Option<String>,
+    },
+}
+
+/// What a host says of the session when it is there already.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// As [`Foreign::system`].
+    pub system: Option<String>,
+    /// As [`Foreign::appended`].
+    pub appended: Option<String>,
+    /// As [`Foreign::schema`].
+    pub schema: Option<String>,
+    /// Variables that commands of the agent see from now on.
+    pub env: Vec<(String, String)>,
 }
 
 /// The drivers.

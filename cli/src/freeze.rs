@@ -6,15 +6,16 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use turnwire::vocab::{Frozen, SetOp, Text};
+use turnwire::vocab::{Frozen, SetOp, Text, ToolSpec};
 use turnwire_io::hooks::Hooks;
 use turnwire_io::tools::{Toolbox, ToolboxConfig};
 use turnwire_io::{Anew, Asked, Reload, ReloadJob, Reloaded};
 
-use crate::args::{Foreign, ServeArgs};
+use crate::args::{Foreign, Said, ServeArgs};
 use crate::external::approvals::Approvals;
 use crate::folders::Folders;
 use crate::hooks;
+use crate::protocols::agentx;
 use crate::say::Stop;
 use crate::settings::Settings;
 use crate::start::{SESSION_VARIABLE, Start};
@@ -38,25 +39,39 @@ pub struct Parts {
 /// # Errors
 /// [`Stop::Settings`] if there can be no tools.
 pub fn parts(args: &ServeArgs, start: &Start, id: &str) -> Result<Parts, Stop> {
-    let tools = tools(start, id);
+    let tools = tools(args, start, id);
     let hooks = hooks::runner(start, &tools, id);
     let toolbox = Toolbox::new(tools).map_err(|error| Stop::Settings(error.to_string()))?;
     toolbox.let_use(SetOp::Add, &start.permits.folders);
     let settings = &start.settings;
     let mut specs = toolbox.specs();
+    let dialect = agentx::dialect(args);
+    let foreign = &args.foreign;
+    let is_named = |spec: &ToolSpec, name: &String| dialect.own(&spec.name) == dialect.own(name);
     if let Some(only) = &settings.only_tools {
-        let known = |name: &String| specs.iter().any(|spec| *spec.name == **name);
-        if let Some(name) = only.iter().find(|name| !known(name)) {
+        let known = |name: &String| specs.iter().any(|spec| is_named(spec, name));
+        let unknown = only.iter().find(|name| !known(name));
+        if let Some(name) = unknown.filter(|_| !foreign.lenient_tools) {
             let names: Vec<&str> = specs.iter().map(|spec| &*spec.name).collect();
             return Err(Stop::Settings(format!(
                 "there is no tool {name:?}; there are {}",
                 names.join(", ")
             )));
         }
-        specs.retain(|spec| only.iter().any(|name| *spec.name == **name));
+        specs.retain(|spec| only.iter().any(|name| is_named(spec, name)));
     }
+    specs.retain(|spec| !foreign.without.iter().any(|name| is_named(spec, name)));
+    let said = said(args);
+    let schema = said.schema.as_ref().or(foreign.schema.as_ref());
+    specs.extend(schema.map(|schema| agentx::answer_tool(schema)));
+    let folders: Vec<Text> = foreign
+        .folders
+        .iter()
+        .filter_map(|folder| folder.canonicalize().ok()?.to_str().map(Into::into))
+        .collect();
+    toolbox.let_use(SetOp::Add, &folders);
     let frozen = Frozen {
-        system: Some(system_text(start, &args.foreign, !specs.is_empty()).into()),
+        system: system_text(start, foreign, &said, !specs.is_empty()),
         tools: specs,
         skills: settings
             .skills
@@ -64,14 +79,20 @@ pub fn parts(args: &ServeArgs, start: &Start, id: &str) -> Result<Parts, Stop> {
             .iter()
             .map(|skill| skill.name.as_str().into())
             .collect(),
-        rules: settings
+        rules: foreign
             .rules
             .iter()
-            .map(hooks::rule)
+            .cloned()
+            .chain(settings.rules.iter().map(hooks::rule))
             .chain(start.permits.rules.iter().cloned())
+            .flat_map(|rule| hooks::in_dialect(rule, dialect))
             .collect(),
         unapproved: settings.external.unapproved(),
-        hooks: settings.hooks.iter().map(hooks::hook).collect(),
+        hooks: settings
+            .hooks
+            .iter()
+            .map(|hook| hooks::hook(hook, dialect))
+            .collect(),
         unloaded: settings.unloaded.iter().map(hooks::unloaded).collect(),
     };
     Ok(Parts {
@@ -82,14 +103,17 @@ pub fn parts(args: &ServeArgs, start: &Start, id: &str) -> Result<Parts, Stop> {
 }
 
 /// The tools of the project. What they start is marked, so that an agent among it can't pass for a person.
-fn tools(start: &Start, id: &str) -> ToolboxConfig {
+fn tools(args: &ServeArgs, start: &Start, id: &str) -> ToolboxConfig {
     let settings = &start.settings;
+    let mut extra_env = said(args).env;
+    extra_env.push((SESSION_VARIABLE.to_owned(), id.to_owned()));
     ToolboxConfig {
         allow_outside: settings.allow_outside,
         env: settings.pass_env.clone(),
         deny_env: settings.deny_env.clone(),
         output_limit: OUTPUT_LIMIT,
-        extra_env: vec![(SESSION_VARIABLE.to_owned(), id.to_owned())],
+        extra_env,
+        dialect: agentx::dialect(args),
         external: settings
             .external
             .tools
@@ -102,18 +126,22 @@ fn tools(start: &Start, id: &str) -> ToolboxConfig {
     }
 }
 
-/// What the model is told before anything else.
-fn system_text(start: &Start, foreign: &Foreign, tools: bool) -> String {
-    let mut text = foreign
-        .system
-        .clone()
-        .unwrap_or_else(|| own_text(start, tools));
+/// What the model is told before anything else; `None`: nothing, since somebody wants it so.
+fn system_text(start: &Start, foreign: &Foreign, said: &Said, tools: bool) -> Option<Text> {
+    let first = said.system.clone().or_else(|| foreign.system.clone());
+    let mut text = first.unwrap_or_else(|| own_text(start, tools));
     let instructions = start.settings.instructions.as_ref().map(|it| &it.text);
-    for more in instructions.into_iter().chain(&foreign.appended) {
-        text.push_str("\n\n");
+    for more in instructions
+        .into_iter()
+        .chain(&foreign.appended)
+        .chain(&said.appended)
+    {
+        if !text.is_empty() {
+            text.push_str("\n\n");
+        }
         text.push_str(more.trim_end());
     }
-    text
+    (!text.trim().is_empty()).then(|| text.into())
 }
 
 fn own_text(start: &Start, tools: bool) -> String {
@@ -146,6 +174,8 @@ struct State {
     approvals: Approvals,
     /// What the session uses now.
     settings: Settings,
+    /// What the host had said of it then.
+    said: Said,
     tools: u32,
     skills: u32,
     /// Why the settings couldn't be read before the last turn: said once.
@@ -166,6 +196,7 @@ impl Disk {
                 id: id.to_owned(),
                 approvals: start.approvals.clone(),
                 settings: start.settings.clone(),
+                said: said(args),
                 tools: count(&parts.frozen.tools),
                 skills: count(&parts.frozen.skills),
                 fault: None,
@@ -198,7 +229,7 @@ impl State {
             self.approvals.mark(&mut self.settings.external);
             self.approvals.mark(&mut start.settings.external);
             let changes = changes(&self.settings, &start.settings);
-            let parts = if changes.is_empty() {
+            let parts = if changes.is_empty() && said(&self.args) == self.said {
                 None
             } else {
                 Some(parts(&self.args, &start, &self.id)?)
@@ -221,6 +252,7 @@ impl State {
             return Ok(self.receipt(changes, None));
         };
         self.settings = start.settings;
+        self.said = said(&self.args);
         self.approvals.freeze(&self.settings.external);
         self.tools = count(&parts.frozen.tools);
         self.skills = count(&parts.frozen.skills);
@@ -245,6 +277,12 @@ impl State {
             anew,
         }
     }
+}
+
+/// What the host has said by now. It needs no word of ours: it knows.
+fn said(args: &ServeArgs) -> Said {
+    let said = args.foreign.said.lock();
+    said.unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 fn count<T>(list: &[T]) -> u32 {

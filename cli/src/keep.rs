@@ -10,6 +10,7 @@ use turnwire_io::store::Writer;
 use turnwire_io::tools::{Bounds, Snapshots};
 use turnwire_io::{Durable, WriteJob};
 
+use crate::args::Named;
 use crate::say::{self, Stop};
 use crate::settings::values::Approval;
 use crate::start::Start;
@@ -30,18 +31,23 @@ pub struct Begun {
     pub writer: Option<Writer>,
 }
 
-/// Begins a session with a new id, or takes over the one that was saved last in this project.
+/// Begins a session with a new id (`made`, unless it is named), or takes over the one that was saved last in this project.
 ///
 /// # Errors
 /// [`Stop::Session`] if one should go on and can't. Nothing has been written to stdout.
-pub fn begin(start: &Start, id: &str, now_ms: u64) -> Result<Begun, Stop> {
+pub fn begin(start: &Start, named: &Named, made: &str, now_ms: u64) -> Result<Begun, Stop> {
     let project = start.root.to_str();
+    let id = match named {
+        Named::New(id) | Named::Copy { new: Some(id), .. } => id,
+        Named::Any | Named::Resume(_) | Named::Copy { new: None, .. } => made,
+    };
+    let go_on = start.go_on || !matches!(named, Named::Any | Named::New(_));
     let (Some(store), Some(project)) = (&start.store, project) else {
         let why = match project {
             None => format!("the path {} isn't UTF-8 text", start.root.display()),
             Some(_) => "there is no home folder".to_owned(),
         };
-        if start.go_on {
+        if go_on {
             return Err(Stop::Session(format!("no session can go on: {why}")));
         }
         if start.store.is_some() {
@@ -56,7 +62,20 @@ pub fn begin(start: &Start, id: &str, now_ms: u64) -> Result<Begun, Stop> {
     };
     let stop =
         |error: &dyn std::fmt::Display| Stop::Session(format!("no session can go on: {error}"));
-    if !start.go_on {
+    if *id != *made
+        && let Some(taken) = store
+            .list()
+            .map_err(|error| stop(&error))?
+            .iter()
+            .find(|it| it.id == *id)
+    {
+        let text = format!(
+            "the session id {} is in use, for {}",
+            taken.id, taken.project
+        );
+        return Err(Stop::Session(text));
+    }
+    if !go_on {
         let writer = store
             .create(id, project, now_ms)
             .map_err(|error| stop(&error))?;
@@ -67,8 +86,19 @@ pub fn begin(start: &Start, id: &str, now_ms: u64) -> Result<Begun, Stop> {
             writer: Some(writer),
         });
     }
-    let Some(entry) = store.latest(project).map_err(|error| stop(&error))? else {
-        return Err(stop(&format_args!("none was kept in {project} so far")));
+    let wanted = match named {
+        Named::Resume(id) | Named::Copy { id: Some(id), .. } => Some(id),
+        Named::Copy { id: None, .. } | Named::Any | Named::New(_) => None,
+    };
+    let found = match wanted {
+        None => store.latest(project),
+        Some(id) => store.find(project, id),
+    };
+    let Some(entry) = found.map_err(|error| stop(&error))? else {
+        return Err(match wanted {
+            None => stop(&format_args!("none was kept in {project} so far")),
+            Some(id) => stop(&format_args!("none with the id {id} was kept in {project}")),
+        });
     };
     let resumed = store.resume(entry).map_err(|error| stop(&error))?;
     if resumed.torn > 0 {
@@ -78,10 +108,27 @@ pub fn begin(start: &Start, id: &str, now_ms: u64) -> Result<Begun, Stop> {
             resumed.torn
         ));
     }
+    let history: Vec<_> = resumed.history.into_iter().map(of_earlier).collect();
+    if matches!(named, Named::Copy { .. }) {
+        // The other's lock is no longer needed: what is said here goes into a file of its own.
+        drop(resumed.writer);
+        let mut writer = store
+            .create(id, project, now_ms)
+            .map_err(|error| stop(&error))?;
+        writer
+            .save(&history, true, now_ms)
+            .map_err(|error| stop(&error))?;
+        return Ok(Begun {
+            id: id.to_owned(),
+            continued: true,
+            history,
+            writer: Some(writer),
+        });
+    }
     Ok(Begun {
         id: resumed.writer.id().to_owned(),
         continued: true,
-        history: resumed.history.into_iter().map(of_earlier).collect(),
+        history,
         writer: Some(resumed.writer),
     })
 }

@@ -35,7 +35,7 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
         unix_ms: keep::unix_ms(),
     };
     let generation = P::session_ids(args).make(now.unix_ms)?;
-    let begun = keep::begin(start, &generation, now.unix_ms)?;
+    let begun = keep::begin(start, &args.foreign.resumed, &generation, now.unix_ms)?;
     let parts = freeze::parts(args, start, &begun.id)?;
     start.approvals.freeze(&start.settings.external);
     let disk = Disk::new(args, start, &begun.id, &parts);
@@ -60,6 +60,9 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
     }
     let mut host = Host::stdio(P::answer(&opening));
     host.refrozen = P::refrozen(start);
+    if let Some(prompt) = &args.foreign.prompt {
+        host.input = Box::new(std::io::Cursor::new(P::prompt_line(prompt)));
+    }
     let agent = Session::new(config, Box::new(info), now);
     let world = World {
         snapshots,
@@ -78,7 +81,10 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
 
 /// What no line may hold. A protocol that must not write one at all has even the shortest looked for; where one is
 /// replaced, that would be found in words that nobody meant.
-fn credentials<P: Protocol>(start: &Start) -> Result<Credentials, Stop> {
+///
+/// # Errors
+/// [`Stop::Settings`] if they are too many.
+pub fn credentials<P: Protocol>(start: &Start) -> Result<Credentials, Stop> {
     let hidden = &start.settings.hidden;
     let values = hidden.iter().map(Secret::expose);
     let found = match P::ON_CREDENTIAL {
@@ -163,6 +169,7 @@ fn session<P: Served>(
         provider: Some(provider.clone()),
         max_output: Some(settings.max_output),
         price: price(settings, &name),
+        thinking_budget: args.foreign.thinking_budget,
         ..ModelConfig::new(name.clone(), settings.window)
     };
     let other = |name: &String| ModelConfig {
@@ -217,7 +224,12 @@ fn session<P: Served>(
         settings: Box::new(config.settings.clone()),
         tools: config.tools.iter().map(|tool| tool.name.clone()).collect(),
         briefing: Briefing::default(),
-        mcp: Vec::new(),
+        mcp: args
+            .foreign
+            .dead_servers
+            .iter()
+            .map(|name| (name.as_str().into(), "failed".into()))
+            .collect(),
         commands: Vec::new(),
         skills: config.skills.clone(),
         media: Vec::new(),
@@ -237,6 +249,8 @@ fn mode(approval: Approval) -> ApprovalMode {
         Approval::Ask => ApprovalMode::Ask,
         Approval::Edits => ApprovalMode::AcceptEdits,
         Approval::Readonly => ApprovalMode::ReadOnly,
+        Approval::Plan => ApprovalMode::Plan,
+        Approval::Never => ApprovalMode::Never,
     }
 }
 

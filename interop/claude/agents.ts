@@ -2,7 +2,7 @@
 
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Offered } from "../common/provider.ts";
+import type { Call } from "../common/provider.ts";
 import type { Stage } from "../common/scene.ts";
 
 export interface Agent {
@@ -55,7 +55,7 @@ export const claude = (path = installed()): Agent => ({
 	},
 });
 
-/** Turnwire in its place, at this path. */
+/** Turnwire in its place, at this path. What a model costs is known only where the settings say so. */
 export const turnwire = (path: string): Agent => ({
 	name: "turnwire",
 	command: [path, "as", "claude"],
@@ -64,11 +64,13 @@ export const turnwire = (path: string): Agent => ({
 		write(
 			join(stage.home, ".config/turnwire/turnwire.toml"),
 			`[model]
-api = "anthropic"
-base_url = "${stage.provider.url}"
 name = "scripted-1"
-window = 200000
-max_output = 32000
+
+[[model.price]]
+model = "claude-haiku-4-5"
+input = 1
+output = 5
+as_of = "2026-11-30"
 `,
 		);
 	},
@@ -85,33 +87,20 @@ export function executable(stage: Stage, agent: Agent): string {
 	return path;
 }
 
-/** A call that writes a file, by the name that the agent's tool has. */
-export const writes =
-	(path: string, content: string): Offered =>
-	tools =>
-		tools.includes("Write")
-			? { name: "Write", arguments: { file_path: path, content } }
-			: { name: "write_file", arguments: { path, content } };
+/** A call that writes a file. */
+export const writes = (path: string, content: string): Call => ({ name: "Write", arguments: { file_path: path, content } });
 
 /** A call that reads a file. */
-export const reads =
-	(path: string): Offered =>
-	tools =>
-		tools.includes("Read") ? { name: "Read", arguments: { file_path: path } } : { name: "read_file", arguments: { path } };
+export const reads = (path: string): Call => ({ name: "Read", arguments: { file_path: path } });
 
 /** A call that replaces a text in a file. */
-export const edits =
-	(path: string, old_string: string, new_string: string): Offered =>
-	tools =>
-		tools.includes("Edit")
-			? { name: "Edit", arguments: { file_path: path, old_string, new_string } }
-			: { name: "edit_file", arguments: { path, old_string, new_string } };
+export const edits = (path: string, old_string: string, new_string: string): Call => ({
+	name: "Edit",
+	arguments: { file_path: path, old_string, new_string },
+});
 
 /** A call that runs a command. */
-export const shell =
-	(command: string): Offered =>
-	tools =>
-		tools.includes("Bash") ? { name: "Bash", arguments: { command } } : { name: "bash", arguments: { command } };
+export const shell = (command: string): Call => ({ name: "Bash", arguments: { command } });
 
-/** The names of those tools, as a pattern of hooks. */
-export const WRITES = "Write|write_file";
+/** The name of the first of those tools. */
+export const WRITES = "Write";

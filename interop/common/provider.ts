@@ -103,17 +103,13 @@ export interface Call {
 	arguments: object;
 }
 
-/** A call that depends on the names of the tools that the agent offers. */
-export type Offered = (tools: string[]) => Call;
-
 /** The model says `text` and calls tools; the arguments come in two pieces, as they do on the wire. */
-export function call(text: string, ...calls: Array<Call | Offered>): Reply {
+export function call(text: string, ...calls: Call[]): Reply {
 	return {
 		kind: "stream",
 		play: async (out, request) => {
 			if (text) out.text(text);
-			for (const [index, wanted] of calls.entries()) {
-				const { name, arguments: args } = typeof wanted === "function" ? wanted(request.tools) : wanted;
+			for (const [index, { name, arguments: args }] of calls.entries()) {
 				const json = JSON.stringify(args);
 				const half = json.length >> 1;
 				out.call(`call_${request.number}_${index}`, name, [json.slice(0, half), json.slice(half)]);

@@ -336,7 +336,7 @@ async fn edit_says_why_it_cannot() {
     );
     assert_eq!(
         edit("a", "", "q").await.failed(),
-        "old_string is empty; use write_file to write a whole file"
+        "old_string is empty; a whole file is written with the tool for that"
     );
     assert_eq!(
         edit("bin", "x", "q").await.failed(),

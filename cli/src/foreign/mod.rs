@@ -2,14 +2,19 @@
 //! or a link to this program that is called so.
 
 mod omp;
+mod rules;
+pub mod sdk;
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use clap::Subcommand;
 
+use sdk::Sdk;
+
 use crate::args::ServeArgs;
 use crate::say::Stop;
+use crate::settings::{Env, file};
 
 /// What the other programs exit with when they refuse to start.
 pub const REFUSED: u8 = 1;
@@ -23,6 +28,12 @@ pub enum Program {
     /// omp's RPC mode
     #[command(version, args_override_self = true, after_help = omp::AFTER_HELP)]
     Omp(Box<omp::OmpArgs>),
+    /// Claude Code, as the Claude Agent SDKs start it
+    #[command(version, args_override_self = true, after_help = sdk::AFTER_HELP)]
+    Claude(Box<sdk::SdkArgs>),
+    /// agentx with JSON lines
+    #[command(version, args_override_self = true, after_help = sdk::AFTER_HELP)]
+    Agentx(Box<sdk::SdkArgs>),
 }
 
 impl Program {
@@ -30,11 +41,29 @@ impl Program {
     ///
     /// # Errors
     /// [`Stop`] for what is well formed and can't be done.
-    pub fn into_serve(self) -> Result<ServeArgs, Stop> {
+    pub fn into_serve(self, env: Env<'_>) -> Result<ServeArgs, Stop> {
         match self {
             Program::Omp(args) => args.into_serve(),
+            Program::Claude(args) => args.into_serve(Sdk::Claude, env),
+            Program::Agentx(args) => args.into_serve(Sdk::Agentx, env),
         }
     }
+}
+
+impl Program {
+    /// Whether it is only asked which providers there are (WIRE-026).
+    pub fn lists_providers(&self) -> bool {
+        match self {
+            Program::Agentx(args) => args.lists_providers(),
+            Program::Omp(_) | Program::Claude(_) => false,
+        }
+    }
+}
+
+/// What stands in a file.
+fn text(path: &str) -> Result<String, Stop> {
+    let found = file::text(Path::new(path))?;
+    found.ok_or_else(|| Stop::Settings(format!("{path}: there is no such file")))
 }
 
 /// The words of a command line; those of a program that this process was called by the name of, as this one's own.
@@ -62,9 +91,15 @@ mod tests {
     #[test]
     fn a_program_is_told_by_the_name_of_the_file() {
         let spelt = |words: &[&str]| spelt_out(words.iter().map(OsString::from));
-        for name in ["omp", "/usr/local/bin/omp", "./omp.exe"] {
+        for (name, program) in [
+            ("omp", "omp"),
+            ("/usr/local/bin/omp", "omp"),
+            ("./omp.exe", "omp"),
+            ("/opt/claude", "claude"),
+            ("agentx", "agentx"),
+        ] {
             let words = spelt(&[name, "--mode", "rpc"]);
-            assert_eq!(words, [name, "as", "omp", "--mode", "rpc"]);
+            assert_eq!(words, [name, "as", program, "--mode", "rpc"]);
             assert!(is_foreign(&words));
         }
         for name in ["turnwire", "/omp/turnwire", "omps", ""] {

@@ -192,6 +192,7 @@ impl OmpArgs {
                 system: args.system_prompt.as_deref().map(text).transpose()?,
                 appended: args.append_system_prompt.as_deref().map(text).transpose()?,
                 screen: args.mode == Mode::RpcUi,
+                ..Foreign::default()
             },
         })
     }
@@ -237,7 +238,9 @@ mod tests {
         let Command::As { program } = args.command else {
             panic!("not as")
         };
-        program.into_serve().map_err(|stop| stop.to_string())
+        program
+            .into_serve(&|_| None)
+            .map_err(|stop| stop.to_string())
     }
 
     #[test]

@@ -1,22 +1,32 @@
 //! agentx and claude: one face for both wires, and what it asks of the program.
 
+use std::io::Write;
+use std::sync::PoisonError;
+
 use clap::ValueEnum;
-use turnwire::protocol::agentx::providers::{Listed, catalogue};
+use serde_json::Value;
+use turnwire::protocol::agentx::providers::{Listed, catalogue, discovery};
 use turnwire::protocol::agentx::{
     Agentx, AgentxAsk, AgentxOutcome, Policy, Preset, ServerConfig, preset,
 };
 use turnwire::session::config::SessionConfig;
-use turnwire::vocab::{RawJson, Text};
+use turnwire::vocab::{RawJson, Route, SideEffect, Text, ToolSpec};
 use turnwire_io::Answer;
+use turnwire_io::tools::Dialect;
 
 use super::{Opening, Served, ServedName};
-use crate::args::ServeArgs;
+use crate::args::{Said, ServeArgs};
 use crate::ids::IdKind;
 use crate::object::{Members, json};
+use crate::say::Stop;
 use crate::settings::{Model, Settings};
+use crate::start::Start;
 
 /// Hosts of claude set it where they read `session_state_changed`.
 const READS_STATES: &str = "CLAUDE_CODE_SDK_READS_SESSION_STATE";
+
+/// How often the model may miss the form of an answer.
+const CAPTURES: u32 = 5;
 
 /// The sets of rules of this wire, as the command line names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -82,25 +92,114 @@ impl Served for Agentx {
             provider: Some(listed.selected()),
             providers: catalogue(std::slice::from_ref(&listed), Some(&listed.id)),
             models: models(opening),
+            sdk_servers: texts(&args.foreign.servers),
             transcript: writer.map(|writer| writer.path().to_string_lossy().into()),
             ..ServerConfig::new(opening.seed, name.policy())
         }
     }
 
     /// Operations that need what isn't there (plugins, servers of the program's own, accounts, …) get the contract's
-    /// own refusal.
-    fn answer(_: &Opening<'_>) -> Answer<Agentx> {
-        Box::new(|ask| match ask {
-            AgentxAsk::Control { .. }
-            | AgentxAsk::BlobAppend { .. }
-            | AgentxAsk::BlobCommit { .. }
-            | AgentxAsk::BlobDrop { .. }
-            | AgentxAsk::Environment(_)
-            | AgentxAsk::Options(_)
-            | AgentxAsk::Flush
-            | AgentxAsk::Orphan(_) => AgentxOutcome::Default,
+    /// own refusal. What is said of the session counts from the next turn on.
+    fn answer(opening: &Opening<'_>) -> Answer<Agentx> {
+        let said = opening.args.foreign.said.clone();
+        let deny_env = opening.start.settings.deny_env.clone();
+        Box::new(move |ask| {
+            let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+            match ask {
+                AgentxAsk::Options(options) => {
+                    read_options(options.as_str(), &mut said);
+                    AgentxOutcome::Default
+                }
+                AgentxAsk::Environment(variables) => {
+                    if set_variables(variables.as_str(), &deny_env, &mut said) {
+                        AgentxOutcome::Success(None)
+                    } else {
+                        AgentxOutcome::Default
+                    }
+                }
+                AgentxAsk::Control { .. }
+                | AgentxAsk::BlobAppend { .. }
+                | AgentxAsk::BlobCommit { .. }
+                | AgentxAsk::BlobDrop { .. }
+                | AgentxAsk::Flush
+                | AgentxAsk::Orphan(_) => AgentxOutcome::Default,
+            }
         })
     }
+
+    fn prompt_line(prompt: &str) -> Vec<u8> {
+        let message = serde_json::json!({ "role": "user", "content": prompt });
+        let line = serde_json::json!({ "type": "user", "message": message });
+        format!("{line}\n").into_bytes()
+    }
+}
+
+/// What the built-in tools are called in the protocol that is served.
+pub fn dialect(args: &ServeArgs) -> Dialect {
+    match (args.protocol, PresetName::of(args)) {
+        (ServedName::Agentx | ServedName::Claude, PresetName::Claude) => Dialect::Claude,
+        (ServedName::Openmax | ServedName::Omp, _)
+        | (_, PresetName::Agentx | PresetName::AgentxFull) => Dialect::Own,
+    }
+}
+
+/// The tool whose call is the answer of a turn, where the answer has to keep a schema.
+pub fn answer_tool(schema: &str) -> ToolSpec {
+    ToolSpec {
+        name: "StructuredOutput".into(),
+        label: None,
+        description: "Gives the final answer, in the form that is asked for. Call it once, when all else is done.".into(),
+        schema: RawJson(schema.into()),
+        side_effect: SideEffect::Read,
+        hidden: false,
+        uri_arg: None,
+        route: Route::Capture { tries: CAPTURES },
+    }
+}
+
+/// Reads the members of `initialize` that are about the session. Others are about what isn't there.
+fn read_options(options: &str, said: &mut Said) {
+    let Ok(options) = serde_json::from_str::<Value>(options) else {
+        return;
+    };
+    let text = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(parts) => {
+            let parts: Vec<&str> = parts.iter().filter_map(Value::as_str).collect();
+            Some(parts.join("\n\n"))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+    };
+    said.system = text(&options["systemPrompt"]).or(said.system.take());
+    said.appended = text(&options["appendSystemPrompt"]).or(said.appended.take());
+    if options["jsonSchema"].is_object() {
+        said.schema = Some(options["jsonSchema"].to_string());
+    }
+}
+
+/// Sets variables for the commands of the agent. Not those of keys, nor those by which this program tells who it is.
+fn set_variables(variables: &str, deny: &[String], said: &mut Said) -> bool {
+    let Ok(Value::Object(variables)) = serde_json::from_str(variables) else {
+        return false;
+    };
+    let mut all = true;
+    for (name, value) in variables {
+        let free =
+            !deny.contains(&name) && !name.starts_with("TURNWIRE_") && !name.contains(['=', '\0']);
+        match value {
+            Value::String(value) if free && !name.is_empty() && !value.contains('\0') => {
+                said.env.retain(|(known, _)| *known != name);
+                said.env.push((name, value));
+            }
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_)
+            | Value::Object(_) => all = false,
+        }
+    }
+    all
 }
 
 /// The type of the provider: how it is spoken with.
@@ -131,6 +230,27 @@ fn listed(settings: &Settings, model: &str) -> Listed {
             .or(settings.efforts.first())
             .map(|effort| effort.as_str().into()),
     }
+}
+
+/// Writes which providers there are, as one document (WIRE-026).
+///
+/// # Errors
+/// [`Stop::Failed`] when it would hold a credential, or can't be written: then nothing is, or no more.
+pub fn list(start: &Start) -> Result<u8, Stop> {
+    let failed = |why: &dyn std::fmt::Display| Stop::Failed(why.to_string());
+    let settings = &start.settings;
+    let model = match &settings.model {
+        Model::Http(http) => http.name.as_str(),
+        Model::Builtin { .. } | Model::Script { .. } => "script",
+    };
+    let mut credentials = crate::session::credentials::<Agentx>(start)?;
+    let document =
+        discovery(&[listed(settings, model)], &mut credentials).map_err(|why| failed(&why))?;
+    let mut out = std::io::stdout().lock();
+    out.write_all(&document)
+        .and_then(|()| out.flush())
+        .map_err(|error| failed(&format_args!("writing the providers: {error}")))?;
+    Ok(0)
 }
 
 /// The models that a host may choose, the one that the session begins with first. None: nobody named others.

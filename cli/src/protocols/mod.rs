@@ -131,6 +131,11 @@ pub trait Served: Protocol {
         Vec::new()
     }
 
+    /// The line of a host that is this prompt, newline included.
+    fn prompt_line(_prompt: &str) -> Vec<u8> {
+        Vec::new()
+    }
+
     /// What is said, beyond an answer, when the configuration was read anew.
     fn refrozen(_start: &Start) -> Option<Refrozen<Self>> {
         None

@@ -154,10 +154,11 @@ pub fn resolve(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<Settin
         flag.or_else(|| files.iter().find_map(|layer| get(&layer.settings)))
     }
 
-    let max_output =
-        first(args.model.max_output, files, |file| file.model.max_output).map_or(8192, |n| n.get());
-    let window =
-        first(args.model.window, files, |file| file.model.window).map_or(128_000, |n| n.get());
+    let known = args.foreign.fallback.as_ref();
+    let max_output = first(args.model.max_output, files, |file| file.model.max_output)
+        .map_or(known.map_or(8192, |it| it.max_output), |n| n.get());
+    let window = first(args.model.window, files, |file| file.model.window)
+        .map_or(known.map_or(128_000, |it| it.window), |n| n.get());
     if window < max_output + LEAST_PROMPT {
         return Err(Stop::Settings(format!(
             "a window of {window} tokens has no room for a reply of {max_output} and a prompt of {LEAST_PROMPT}; \

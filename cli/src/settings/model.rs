@@ -5,7 +5,7 @@ use std::path::Path;
 use super::file::{self, ModelTable, PriceTable};
 use super::values::{Api, BaseUrl, Dollars, EnvName, Temperature};
 use super::{Env, Layer, Model, Provider, flag};
-use crate::args::ServeArgs;
+use crate::args::{Fallback, ServeArgs};
 use crate::say::Stop;
 use turnwire::session::config::Price;
 use turnwire_io::Secret;
@@ -45,8 +45,9 @@ pub(super) fn choose(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<
     for layer in files {
         contradictions(&layer.settings.model)?;
     }
-    let layers = layers(&flags, files)?;
-    let model = model(&layers, env)?;
+    let fallback = args.foreign.fallback.as_ref();
+    let layers = layers(&flags, files, fallback)?;
+    let model = model(&layers, fallback, env)?;
     let others = layers.first(|table| table.others.clone());
     let efforts = layers.first(|table| table.efforts.clone());
     let (others, efforts) = (others.unwrap_or_default(), efforts.unwrap_or_default());
@@ -176,7 +177,11 @@ fn serves(name: &str, files: &[Layer]) -> Option<Api> {
 }
 
 /// Leaves out the files that speak of another provider: its address and its key are none of this one's.
-fn layers<'a>(flags: &'a ModelTable, files: &'a [Layer]) -> Result<Layers<'a>, Stop> {
+fn layers<'a>(
+    flags: &'a ModelTable,
+    files: &'a [Layer],
+    fallback: Option<&Fallback>,
+) -> Result<Layers<'a>, Stop> {
     let of_files = files.iter().map(|layer| {
         let folder = layer.path.parent().unwrap_or(Path::new(""));
         (&layer.settings.model, folder)
@@ -191,7 +196,11 @@ fn layers<'a>(flags: &'a ModelTable, files: &'a [Layer]) -> Result<Layers<'a>, S
                  anthropic"
             ))
         })?),
-        (None, None) => all.clone().find_map(|(table, _)| kind(table)),
+        (None, None) => {
+            let mut all = all.clone();
+            let said = all.find_map(|(table, _)| kind(table));
+            said.or_else(|| fallback?.api)
+        }
     };
     let tables: Vec<_> = all
         .filter(|(table, _)| {
@@ -212,7 +221,7 @@ fn layers<'a>(flags: &'a ModelTable, files: &'a [Layer]) -> Result<Layers<'a>, S
     })
 }
 
-fn model(layers: &Layers<'_>, env: Env<'_>) -> Result<Model, Stop> {
+fn model(layers: &Layers<'_>, fallback: Option<&Fallback>, env: Env<'_>) -> Result<Model, Stop> {
     let Some(api) = layers.api else {
         let named = |table: &ModelTable| table.base_url.is_some() || table.name.is_some();
         if layers.first(|table| named(table).then_some(())).is_some() {
@@ -226,7 +235,8 @@ fn model(layers: &Layers<'_>, env: Env<'_>) -> Result<Model, Stop> {
     };
     let name = layers
         .first(|table| table.name.clone())
-        .filter(|name| !name.trim().is_empty());
+        .filter(|name| !name.trim().is_empty())
+        .or_else(|| Some(fallback.filter(|_| api == Api::Anthropic)?.model.clone()));
     let Some(name) = name else {
         return Err(Stop::Settings(
             "no model is named: set its name (--model NAME)".to_owned(),

@@ -51,6 +51,14 @@ pub enum Approval {
     /// Read; the rest is refused.
     #[value(help = "Reading runs unasked; the rest is refused")]
     Readonly,
+    /// Read; the rest isn't run, since it is planned first. Only another program's command line can say so.
+    #[value(skip)]
+    #[serde(skip)]
+    Plan,
+    /// Read; what would be asked is denied. Only another program's command line can say so.
+    #[value(skip)]
+    #[serde(skip)]
+    Never,
 }
 
 impl Approval {
@@ -61,6 +69,8 @@ impl Approval {
             Approval::Ask => "ask",
             Approval::Edits => "edits",
             Approval::Readonly => "readonly",
+            Approval::Plan => "plan",
+            Approval::Never => "never",
         }
     }
 }

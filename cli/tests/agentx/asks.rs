@@ -3,14 +3,10 @@
 use serde_json::{Value, json};
 use turnwire::protocol::agentx::Agentx;
 
-use crate::support::agentx::{order, results, text_of};
+use crate::support::agentx::{bash, order, results, text_of};
 use crate::support::program::{Home, Program, Setup, of};
 use crate::support::provider::{Gate, Provider, Reply};
 use crate::support::replies::openai;
-
-fn bash(command: &str) -> Reply {
-    openai::calls(&[("c1", "bash", json!({ "command": command }))])
-}
 
 fn asking(home: &Home, protocol: &str, provider: &Provider) -> Program<Agentx> {
     Setup::agentx(home, protocol, provider, "ask").start_as()
@@ -20,7 +16,7 @@ fn asking(home: &Home, protocol: &str, provider: &Provider) -> Program<Agentx> {
 fn ax_p11_a_call_runs_with_the_input_that_the_host_gives_it() {
     for protocol in ["agentx", "claude"] {
         let home = Home::new();
-        let provider = Provider::start([bash("echo asked"), openai::says("Done.")]);
+        let provider = Provider::start([bash(protocol, "echo asked"), openai::says("Done.")]);
         let mut program = asking(&home, protocol, &provider);
         program.prompt("Run it.");
         let (id, request) = program.asked("can_use_tool");
@@ -44,9 +40,9 @@ fn ax_p11_a_call_runs_with_the_input_that_the_host_gives_it() {
 fn ax_p18_a_deny_reaches_the_model_or_ends_the_turn() {
     let home = Home::new();
     let provider = Provider::start([
-        bash("echo no"),
+        bash("claude", "echo no"),
         openai::says("Then not."),
-        bash("echo no"),
+        bash("claude", "echo no"),
         openai::says("On."),
     ]);
     let mut program = asking(&home, "claude", &provider);
@@ -82,7 +78,7 @@ fn ax_p18_a_deny_reaches_the_model_or_ends_the_turn() {
 fn ax_s05_ax_p22_a_question_that_is_open_when_input_ends_denies_and_the_turn_goes_on() {
     for protocol in ["agentx", "claude"] {
         let home = Home::new();
-        let provider = Provider::start([bash("touch made"), openai::says("Then not.")]);
+        let provider = Provider::start([bash(protocol, "touch made"), openai::says("Then not.")]);
         let mut program = asking(&home, protocol, &provider);
         program.prompt("Run it.");
         program.asked("can_use_tool");
@@ -97,7 +93,7 @@ fn ax_s05_ax_p22_a_question_that_is_open_when_input_ends_denies_and_the_turn_goe
 #[test]
 fn nobody_to_ask_denies_and_says_so() {
     let home = Home::new();
-    let provider = Provider::start([bash("touch made"), openai::says("Then not.")]);
+    let provider = Provider::start([bash("claude", "touch made"), openai::says("Then not.")]);
     let setup = Setup::agentx(&home, "claude", &provider, "ask").args(&["--nobody-to-ask"]);
     let mut program = setup.start_as::<Agentx>();
     let lines = program.turn("Run it.");
@@ -112,7 +108,7 @@ fn nobody_to_ask_denies_and_says_so() {
 #[test]
 fn hooks_of_the_host_see_a_call_before_and_after() {
     let home = Home::new();
-    let provider = Provider::start([bash("echo asked"), openai::says("Done.")]);
+    let provider = Provider::start([bash("claude", "echo asked"), openai::says("Done.")]);
     let mut program = Setup::agentx(&home, "claude", &provider, "auto").start_as::<Agentx>();
     let hook = |id: &str| json!([{ "matcher": null, "hookCallbackIds": [id] }]);
     let hooks = json!({ "PreToolUse": hook("hook_0"), "PostToolUse": hook("hook_1") });
@@ -216,7 +212,7 @@ fn wire_010_ax_s11_an_interrupt_is_acknowledged_and_the_stream_stays_usable() {
 fn an_interrupt_ends_a_command_and_all_that_it_started() {
     let home = Home::new();
     let provider = Provider::start([
-        bash("sleep 60 & touch begun; sleep 60"),
+        bash("claude", "sleep 60 & touch begun; sleep 60"),
         openai::says("On."),
     ]);
     let mut program = Setup::agentx(&home, "claude", &provider, "auto").start_as::<Agentx>();

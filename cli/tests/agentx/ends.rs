@@ -1,9 +1,8 @@
 //! How a session ends: input, signals, faults, and a credential that would have been said.
 
-use serde_json::json;
 use turnwire::protocol::agentx::Agentx;
 
-use crate::support::agentx::order;
+use crate::support::agentx::{bash, order};
 use crate::support::program::{Home, Setup};
 use crate::support::provider::{Gate, Provider, Reply};
 use crate::support::replies::openai;
@@ -73,11 +72,8 @@ fn wire_013_after_a_credential_nothing_is_written_any_more() {
     for protocol in ["agentx", "claude"] {
         let home = Home::new();
         // A short one, too, and in any spelling: it stands in what a command writes.
-        let call = json!({ "command": "printf 'it is a\\\\n\"b'; touch ran" });
-        let provider = Provider::start([
-            openai::calls(&[("c1", "bash", call)]),
-            openai::says("Done."),
-        ]);
+        let call = bash(protocol, "printf 'it is a\\\\n\"b'; touch ran");
+        let provider = Provider::start([call, openai::says("Done.")]);
         let setup = Setup::agentx(&home, protocol, &provider, "auto")
             .args(&["--hide-env", "SOME_SECRET"])
             .env("SOME_SECRET", "a\\n\"b");

@@ -14,5 +14,6 @@ const DRIVER: &str = "tokio";
 
 mod asks;
 mod ends;
+mod foreign;
 mod start;
 mod turns;

@@ -3,19 +3,18 @@
 use serde_json::{Value, json};
 use turnwire::protocol::agentx::Agentx;
 
-use crate::support::agentx::{order, results, text_of};
+use crate::support::agentx::{bash, order, results, text_of};
 use crate::support::program::{Home, Setup, of};
 use crate::support::provider::{Provider, Reply};
 use crate::support::replies::openai;
 
-fn bash(id: &'static str, command: &str) -> Reply {
-    openai::calls(&[(id, "bash", json!({ "command": command }))])
-}
-
 #[test]
 fn a_turn_with_a_tool_is_bracketed_in_the_strict_wire() {
     let home = Home::new();
-    let provider = Provider::start([bash("c1", "echo out-of-the-tool"), openai::says("Seen.")]);
+    let provider = Provider::start([
+        bash("agentx", "echo out-of-the-tool"),
+        openai::says("Seen."),
+    ]);
     let mut program = Setup::agentx(&home, "agentx", &provider, "auto").start_as::<Agentx>();
     program.prompt("Run it.");
     program.close_input();
@@ -128,7 +127,7 @@ fn wire_012_a_price_of_the_settings_makes_a_cost_and_none_makes_null() {
 fn a_budget_ends_the_turn_that_used_it_up_and_needs_a_price() {
     let home = Home::new();
     let call = Reply::stream()
-        .bytes(openai::call(0, "c1", "bash", &json!({ "command": "pwd" })))
+        .bytes(openai::call(0, "c1", "Bash", &json!({ "command": "pwd" })))
         .bytes(openai::finish("tool_calls"))
         .bytes(openai::usage(30, 5, 10))
         .bytes(openai::DONE);

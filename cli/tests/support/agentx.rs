@@ -5,7 +5,8 @@ use turnwire::protocol::agentx::Agentx;
 use turnwire::protocol::observer::Dir;
 
 use super::program::{Ear, Home, Program, Setup, Talk};
-use super::provider::Provider;
+use super::provider::{Provider, Reply};
+use super::replies::openai;
 
 /// Nothing watches this wire yet.
 #[derive(Debug, Default)]
@@ -68,6 +69,12 @@ impl Setup {
     pub fn agentx(home: &Home, protocol: &str, provider: &Provider, mode: &str) -> Setup {
         Setup::serve_in(home, protocol).model_at(&(provider.url() + "/v1"), mode)
     }
+}
+
+/// A call of the tool that runs commands, by the name that it has in this protocol.
+pub fn bash(protocol: &str, command: &str) -> Reply {
+    let name = if protocol == "claude" { "Bash" } else { "bash" };
+    openai::calls(&[("c1", name, json!({ "command": command }))])
 }
 
 /// What kinds of records there are: the type, with the subtype or what stands in it. Pieces of replies are one.

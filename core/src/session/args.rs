@@ -258,7 +258,7 @@ pub(super) fn text_of<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> Text {
 
 /// Whether a text matches a glob: `*` stands for any text, `?` for one character. Linear in practice: only the last
 /// star is tried again.
-pub(super) fn glob(pattern: &str, text: &str) -> bool {
+pub fn glob(pattern: &str, text: &str) -> bool {
     let (mut p, mut t) = (pattern.chars(), text.chars());
     let mut star = None;
     loop {

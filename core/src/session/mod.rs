@@ -53,6 +53,7 @@ use alloc::{
     vec::Vec,
 };
 
+pub use args::glob;
 pub use config::SessionConfig;
 pub use frozen::schema_tokens;
 

@@ -95,7 +95,7 @@ export const hooks = (host: Host): Scene[] => [
 	scene("a hook that adds to a call's result", async stage => {
 		stage.provider.script(call("", shell("pwd")), say("Done."));
 		const answer = { hookSpecificOutput: { hookEventName: "PostToolUse", additionalContext: "it rains today" } };
-		const seen = await host.query(stage, "Run it.", { hooks: [{ event: "PostToolUse", answer }] });
+		const seen = await host.query(stage, "Run it.", { allowed_tools: ["Bash"], hooks: [{ event: "PostToolUse", answer }] });
 		assert.match(said(stage, 1), /it rains today/);
 		good(seen);
 	}),
@@ -103,6 +103,7 @@ export const hooks = (host: Host): Scene[] => [
 	scene("a hook that ends the turn after a call", async stage => {
 		stage.provider.script(call("", shell("pwd")));
 		const seen = await host.query(stage, "Run it.", {
+			allowed_tools: ["Bash"],
 			hooks: [{ event: "PostToolUse", answer: { continue: false, stopReason: "that is enough" } }],
 		});
 		assert.deepEqual(seen.outcomes().map(({ failed }) => failed), [false]);

@@ -177,7 +177,7 @@ export const turns = (host: Host): Scene[] => [
 
 	scene("more money than is allowed", async stage => {
 		stage.provider.script(call("", shell("pwd")));
-		const seen = await host.play(stage, { style: "client", steps: [{ prompt: "Run it." }], options: { max_budget: 0.000_001, model: PRICED } });
+		const seen = await host.play(stage, { style: "client", steps: [{ prompt: "Run it." }], options: { max_budget: 0.000_001, model: PRICED, allowed_tools: ["Bash"] } });
 		const result = seen.result();
 		assert.deepEqual([result.subtype, result.is_error], ["error_max_budget_usd", true]);
 		assert.ok(result.total_cost_usd! > 0);

@@ -107,6 +107,16 @@ impl Store {
         Ok(sessions.pop())
     }
 
+    /// The session of a project with this id; `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`list`](Store::list).
+    pub fn find(&self, project: &str, id: &str) -> Result<Option<Entry>, Error> {
+        let sessions = self.list()?;
+        let mut sessions = sessions.into_iter();
+        Ok(sessions.find(|entry| entry.project == project && entry.id == id))
+    }
+
     /// Takes a session over: its lock first, then its messages.
     ///
     /// # Errors

@@ -89,9 +89,11 @@ impl CommandJob {
             return Err("the command contains a NUL character".into());
         }
         let config = &shared.config;
-        let limit = args
+        let seconds = args
             .timeout_seconds
-            .map_or(config.default_timeout, |s| Duration::from_secs(s.max(1)));
+            .map(|it| Duration::from_secs(it.max(1)));
+        let millis = args.timeout.map(|it| Duration::from_millis(it.max(1)));
+        let limit = seconds.or(millis).unwrap_or(config.default_timeout);
         Ok(CommandJob {
             shared: shared.clone(),
             what: What::Line(args.command),

@@ -1,10 +1,12 @@
-//! The arguments of the tools, read leniently: models write numbers as strings and `null` for "not given".
+//! The arguments of the tools, read leniently: models write numbers as strings and `null` for "not given". Names of
+//! every dialect are taken.
 
 use serde::{Deserialize, Deserializer, de};
 
 /// Arguments of `read_file`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ReadFile {
+    #[serde(alias = "file_path")]
     pub(crate) path: String,
     #[serde(default, deserialize_with = "count")]
     pub(crate) offset: Option<u64>,
@@ -15,6 +17,7 @@ pub(crate) struct ReadFile {
 /// Arguments of `write_file`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct WriteFile {
+    #[serde(alias = "file_path")]
     pub(crate) path: String,
     pub(crate) content: String,
 }
@@ -22,6 +25,7 @@ pub(crate) struct WriteFile {
 /// Arguments of `edit_file`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct EditFile {
+    #[serde(alias = "file_path")]
     pub(crate) path: String,
     pub(crate) old_string: String,
     pub(crate) new_string: String,
@@ -44,7 +48,7 @@ pub(crate) struct Search {
     pub(crate) path: Option<String>,
     #[serde(default)]
     pub(crate) glob: Option<String>,
-    #[serde(default, deserialize_with = "flag")]
+    #[serde(default, alias = "-i", deserialize_with = "flag")]
     pub(crate) ignore_case: bool,
     #[serde(default, deserialize_with = "flag")]
     pub(crate) literal: bool,
@@ -56,6 +60,9 @@ pub(crate) struct Bash {
     pub(crate) command: String,
     #[serde(default, deserialize_with = "count")]
     pub(crate) timeout_seconds: Option<u64>,
+    /// In milliseconds, as [`Dialect::Claude`](super::Dialect::Claude) has it.
+    #[serde(default, deserialize_with = "count")]
+    pub(crate) timeout: Option<u64>,
 }
 
 /// Reads the arguments of `tool`; the error is the text for the model.

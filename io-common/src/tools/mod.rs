@@ -33,6 +33,16 @@ pub use spec::builtin_names;
 use external::Loaded;
 use files::path::{Place, Root};
 
+/// What the built-in tools and their arguments are called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// As this library calls them.
+    #[default]
+    Own,
+    /// As hosts of Claude Code know them: `Read`, `Write`, `Edit`, `LS`, `Grep`, `Bash`.
+    Claude,
+}
+
 /// How the tools behave.
 #[derive(Clone, Debug)]
 pub struct ToolboxConfig {
@@ -57,6 +67,8 @@ pub struct ToolboxConfig {
     pub grace: Duration,
     /// The shell, called with `-c` and the command.
     pub shell: PathBuf,
+    /// What the built-in tools are called.
+    pub dialect: Dialect,
     /// Tools that are programs. One with a built-in tool's name, or that of one before it, is left out.
     pub external: Vec<External>,
     /// Skills, which the tool `skill` reads; none: there is no such tool.
@@ -80,6 +92,7 @@ impl ToolboxConfig {
             max_timeout: Duration::from_secs(3600),
             grace: Duration::from_secs(2),
             shell: PathBuf::from("bash"),
+            dialect: Dialect::Own,
             external: Vec::new(),
             skills: Vec::new(),
             refuse_unapproved: false,
@@ -151,8 +164,8 @@ impl Toolbox {
         let mut external: Vec<Arc<Loaded>> = Vec::new();
         for tool in &config.external {
             let mut names = external.iter().map(|other| &*other.tool.name);
-            if !names.any(|name| name == tool.name) && builtin_names().all(|name| name != tool.name)
-            {
+            let builtin = |own| config.dialect.name(own) == tool.name;
+            if !names.any(|name| name == tool.name) && !builtin_names().any(builtin) {
                 external.push(Arc::new(Loaded::new(tool)));
             }
         }
@@ -214,7 +227,7 @@ impl Toolbox {
         message: MessageId,
     ) -> SnapshotJob {
         let (shared, snapshots) = (self.shared.clone(), snapshots.clone());
-        let path = match name {
+        let path = match self.shared.config.dialect.own(name) {
             _ if shared.external(name).is_some() => None,
             "write_file" => input::parse::<input::WriteFile>(name, input)
                 .ok()
@@ -249,7 +262,7 @@ impl Toolbox {
         if let Some(tool) = self.shared.external(name) {
             return ToolJob::Command(CommandJob::external(&self.shared, tool, input));
         }
-        if name != bash::NAME {
+        if self.shared.config.dialect.own(name) != bash::NAME {
             return ToolJob::File(FileJob {
                 shared: self.shared.clone(),
                 name: name.to_owned(),
@@ -313,7 +326,7 @@ impl Shared {
     /// One call of a file tool, on a thread that may block.
     fn file_tool(&self, name: &str, input: &str, stop: &dyn Fn() -> bool) -> Finished {
         let (root, max) = (&self.root, self.config.output_limit);
-        match name {
+        match self.config.dialect.own(name) {
             "read_file" => with(name, input, |args| files::read::run(root, &args, max, stop)),
             "write_file" => with(name, input, |args| {
                 self.alone(|| files::write::run(root, &args, max))
@@ -327,7 +340,10 @@ impl Shared {
                 files::search::run(root, &args, max, stop)
             }),
             _ => {
-                let text = format!("unknown tool {name:?}; available tools: {}", spec::names());
+                let text = format!(
+                    "unknown tool {name:?}; available tools: {}",
+                    spec::names(self.config.dialect)
+                );
                 Finished::new(ToolOutcome::NotFound, text)
             }
         }

@@ -1,6 +1,6 @@
 //! What the model is told about each tool.
 
-use super::ToolboxConfig;
+use super::{Dialect, ToolboxConfig};
 use turnwire::vocab::{RawJson, Route, SideEffect, ToolSpec};
 
 /// One built-in tool.
@@ -73,42 +73,124 @@ and end. When the command ends, processes that it left running in the background
 
 const ALL: [Builtin; 6] = [READ_FILE, WRITE_FILE, EDIT_FILE, LIST_DIR, SEARCH, BASH];
 
+/// What is else where the tools go by the names that hosts of Claude Code know.
+struct Renamed {
+    own: &'static str,
+    name: &'static str,
+    uri_arg: Option<&'static str>,
+    schema: &'static str,
+}
+
+const RENAMED: [Renamed; 6] = [
+    Renamed {
+        own: READ_FILE.name,
+        name: "Read",
+        uri_arg: Some("file_path"),
+        schema: r#"{"type":"object","properties":{"file_path":{"type":"string","description":"File to read, absolute or relative to the project folder"},"offset":{"type":"integer","minimum":1,"description":"First line to read, counted from 1"},"limit":{"type":"integer","minimum":1,"description":"Largest number of lines to read"}},"required":["file_path"],"additionalProperties":false}"#,
+    },
+    Renamed {
+        own: WRITE_FILE.name,
+        name: "Write",
+        uri_arg: Some("file_path"),
+        schema: r#"{"type":"object","properties":{"file_path":{"type":"string","description":"File to write, absolute or relative to the project folder"},"content":{"type":"string","description":"The complete new content"}},"required":["file_path","content"],"additionalProperties":false}"#,
+    },
+    Renamed {
+        own: EDIT_FILE.name,
+        name: "Edit",
+        uri_arg: None,
+        schema: r#"{"type":"object","properties":{"file_path":{"type":"string","description":"File to edit, absolute or relative to the project folder"},"old_string":{"type":"string","description":"Text to replace, exactly as it is in the file"},"new_string":{"type":"string","description":"Text to put in its place; may be empty"},"replace_all":{"type":"boolean","description":"Replace every occurrence instead of exactly one"}},"required":["file_path","old_string","new_string"],"additionalProperties":false}"#,
+    },
+    Renamed {
+        own: LIST_DIR.name,
+        name: "LS",
+        uri_arg: None,
+        schema: LIST_DIR.schema,
+    },
+    Renamed {
+        own: SEARCH.name,
+        name: "Grep",
+        uri_arg: None,
+        schema: r#"{"type":"object","properties":{"pattern":{"type":"string","description":"Regular expression in Rust's syntax, matched within one line"},"path":{"type":"string","description":"Folder or file to search; the whole project if left out"},"glob":{"type":"string","description":"Only files whose name matches, as *.rs, or whose path from the project folder matches if it has a slash, as src/**/*.rs"},"-i":{"type":"boolean","description":"Take upper and lower case as the same"},"literal":{"type":"boolean","description":"Take the pattern as plain text"}},"required":["pattern"],"additionalProperties":false}"#,
+    },
+    Renamed {
+        own: BASH.name,
+        name: "Bash",
+        uri_arg: None,
+        schema: r#"{"type":"object","properties":{"command":{"type":"string","description":"Command line for the shell"},"timeout":{"type":"integer","minimum":1,"description":"Milliseconds after which the command is ended"},"description":{"type":"string","description":"What it does, in a few words, for the person"}},"required":["command"],"additionalProperties":false}"#,
+    },
+];
+
+impl Dialect {
+    fn renamed(self, own: &str) -> Option<&'static Renamed> {
+        match self {
+            Dialect::Own => None,
+            Dialect::Claude => RENAMED.iter().find(|one| one.own == own),
+        }
+    }
+
+    /// What a built-in tool is called, by its own name.
+    pub fn name(self, own: &str) -> &str {
+        self.renamed(own).map_or(own, |renamed| renamed.name)
+    }
+
+    /// The built-in tool's own name, by what it is called; other names are what they are.
+    pub fn own(self, name: &str) -> &str {
+        let known = match self {
+            Dialect::Own => None,
+            Dialect::Claude => RENAMED.iter().find(|one| one.name == name),
+        };
+        known.map_or(name, |renamed| renamed.own)
+    }
+}
+
 /// The tools in the order they are offered in.
 pub(crate) fn all(config: &ToolboxConfig) -> Vec<ToolSpec> {
-    let (default, most) = (
-        config.default_timeout.as_secs(),
-        config.max_timeout.as_secs(),
-    );
+    let (default, most) = (config.default_timeout, config.max_timeout);
     let spec = |b: Builtin| {
+        let renamed = config.dialect.renamed(b.name);
         let mut description = b.description.to_owned();
+        if b.name == WRITE_FILE.name {
+            description = description.replace(EDIT_FILE.name, config.dialect.name(EDIT_FILE.name));
+        }
         if b.name == BASH.name {
-            description.push_str(&format!(
-                " A command that takes longer than timeout_seconds (default {default}, at most {most}) is ended."
-            ));
+            description.push_str(&match config.dialect {
+                Dialect::Own => format!(
+                    " A command that takes longer than timeout_seconds (default {}, at most {}) is ended.",
+                    default.as_secs(),
+                    most.as_secs()
+                ),
+                Dialect::Claude => format!(
+                    " A command that takes longer than timeout (default {}, at most {}) is ended.",
+                    default.as_millis(),
+                    most.as_millis()
+                ),
+            });
         }
         ToolSpec {
-            name: b.name.into(),
+            name: config.dialect.name(b.name).into(),
             label: None,
             description: description.into(),
-            schema: RawJson(b.schema.into()),
+            schema: RawJson(renamed.map_or(b.schema, |renamed| renamed.schema).into()),
             side_effect: b.side_effect,
             hidden: false,
-            uri_arg: b.uri_arg.map(Into::into),
+            uri_arg: renamed
+                .map_or(b.uri_arg, |renamed| renamed.uri_arg)
+                .map(Into::into),
             route: Route::Driver,
         }
     };
     ALL.into_iter().map(spec).collect()
 }
 
-/// The names of the built-in tools, `skill` too, whether or not there are skills.
+/// The own names of the built-in tools, `skill` too, whether or not there are skills.
 pub fn builtin_names() -> impl Iterator<Item = &'static str> {
     let skill = std::iter::once(super::skill::NAME);
     ALL.into_iter().map(|b| b.name).chain(skill)
 }
 
 /// The names, for a model that asked for another.
-pub(crate) fn names() -> String {
-    ALL.map(|b| b.name).join(", ")
+pub(crate) fn names(dialect: Dialect) -> String {
+    ALL.map(|b| dialect.name(b.name)).join(", ")
 }
 
 #[cfg(test)]
@@ -150,5 +232,25 @@ mod tests {
                 assert!(required.contains(&name.into()), "{} {name}", spec.name);
             }
         }
+    }
+
+    #[test]
+    fn the_tools_of_another_dialect_are_the_same_under_other_names() {
+        let config = ToolboxConfig {
+            dialect: Dialect::Claude,
+            ..ToolboxConfig::new("/")
+        };
+        let (own, theirs) = (all(&ToolboxConfig::new("/")), all(&config));
+        let names: Vec<&str> = theirs.iter().map(|spec| &*spec.name).collect();
+        assert_eq!(names, ["Read", "Write", "Edit", "LS", "Grep", "Bash"]);
+        for (own, theirs) in own.iter().zip(&theirs) {
+            assert_eq!(Dialect::Claude.own(&theirs.name), &*own.name);
+            assert_eq!(Dialect::Claude.name(&own.name), &*theirs.name);
+            assert_eq!(own.side_effect, theirs.side_effect);
+            assert!(
+                !theirs.description.contains("_file") && !theirs.description.contains("_seconds")
+            );
+        }
+        assert_eq!(Dialect::Own.own("Bash"), "Bash");
     }
 }

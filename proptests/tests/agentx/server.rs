@@ -241,11 +241,15 @@ fn a_prompt_that_a_hook_blocks_has_one_result() {
     assert_eq!(duo.requests[0]["request"]["input"]["prompt"], "text of u1");
     duo.answer(1, json!({"decision":"block","reason":"not today"}));
     let result = results(&duo)[0].clone();
-    assert_eq!(result["errors"], json!(["not today"]));
-    assert_eq!(
-        duo.words(),
-        "init end(error_during_execution,u1) completed(u1)"
+    // No error: the real program leaves with 0 then, and says why as the answer.
+    assert_eq!(result["is_error"], false);
+    assert!(
+        result["result"]
+            .as_str()
+            .is_some_and(|text| text.contains("not today"))
     );
+    assert_eq!(result["num_turns"], 0);
+    assert_eq!(duo.words(), "init end(success,u1) completed(u1)");
     duo.play("«u2»");
     duo.answer(2, json!({"hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"it rains"}}));
     duo.play("reply");
@@ -253,6 +257,30 @@ fn a_prompt_that_a_hook_blocks_has_one_result() {
         duo.words(),
         "queued(u2) ask(hook_callback) started(u2) init assistant(text) end(success,u2) completed(u2)"
     );
+}
+
+#[test]
+fn a_prompt_without_an_id_is_known_by_the_one_that_its_replay_has() {
+    let config = ServerConfig {
+        replay: true,
+        ..server_config(Policy::CLAUDE)
+    };
+    let mut duo = Duo::with(config, session_config(&Policy::CLAUDE));
+    duo.say(&json!({"type":"user","message":{"role":"user","content":"hi"}}));
+    let replay = duo.lines.iter().find(|line| line["type"] == "user");
+    let uuid = replay.map(|line| line["uuid"].clone()).unwrap_or_default();
+    duo.play("reply");
+    let mut rewind = |uuid: &Value| {
+        let request = json!({"subtype":"rewind_files","user_message_id":uuid,"dry_run":true});
+        answer(&mut duo, request)["error"].clone()
+    };
+    let unknown = rewind(&json!("00000000-0000-4000-8000-000000000000"));
+    assert!(
+        unknown
+            .as_str()
+            .is_some_and(|text| text.starts_with("No such message"))
+    );
+    assert_ne!(rewind(&uuid), unknown);
 }
 
 #[test]

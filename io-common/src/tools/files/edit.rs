@@ -23,7 +23,7 @@ pub(crate) fn run(root: &Root, args: &input::EditFile, max: usize) -> Result<Fin
     let meta = regular(&place)?;
     if args.old_string.is_empty() {
         return Err(Failed(
-            "old_string is empty; use write_file to write a whole file".into(),
+            "old_string is empty; a whole file is written with the tool for that".into(),
         ));
     }
     if args.old_string == args.new_string {

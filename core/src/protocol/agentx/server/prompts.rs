@@ -88,6 +88,8 @@ pub(super) struct Prompts {
 pub(super) struct Booking {
     pub(super) uuid: Option<Text>,
     pub(super) replay: Option<String>,
+    /// The id under which it is replayed, where the host gave it none.
+    pub(super) told: Option<Text>,
     /// The sum of its fields, or the bytes of its line, whichever is more.
     pub(super) bytes: usize,
     pub(super) context: bool,
@@ -142,7 +144,7 @@ impl Prompts {
         let booked = booking.bytes.saturating_add(OVERHEAD);
         self.queued += 1;
         self.bytes = self.bytes.saturating_add(booked);
-        if let Some(uuid) = &booking.uuid {
+        for uuid in booking.uuid.iter().chain(&booking.told) {
             self.accept(uuid.clone(), Some(prompt));
         }
         self.notes.insert(

@@ -38,6 +38,16 @@ impl Face {
             self.say_failure(failure, &over.turn.uuids, out);
         }
         let shown = self.shown(over);
+        let rich = policy.record_form == RecordForm::Provider;
+        // The prompt itself was blocked: there was no turn to count.
+        let blocked = if let End::Blocked(why) = &over.end
+            && rich
+            && over.turn.requests == 0
+        {
+            Some(why)
+        } else {
+            None
+        };
         let text = match &over.answer {
             Some(TurnAnswer::Text(text)) => String::from(&**text),
             Some(TurnAnswer::Captured { .. }) | None => {
@@ -48,12 +58,13 @@ impl Face {
             over.end
                 .failure()
                 .map_or(text, |failure| String::from(&*failure.text))
+        } else if let Some(why) = blocked {
+            alloc::format!("UserPromptSubmit operation blocked by hook:\n{why}")
         } else {
             text
         };
         let is_error = shown.failed || shown.error.is_some();
         self.exit.last_failed(is_error);
-        let rich = policy.record_form == RecordForm::Provider;
         let structured = match &over.answer {
             Some(TurnAnswer::Captured { input, .. }) if self.printer.is_clear(input) => {
                 Any(Some(raw(input)))
@@ -86,6 +97,7 @@ impl Face {
             duration_api_ms: (over.report.api_us.unwrap_or(over.turn.api_us) / 1_000).into(),
             num_turns: match policy.num_turns {
                 NumTurns::Requests => over.report.requests.map_or(over.turn.requests, u64::from),
+                NumTurns::UserRecords if blocked.is_some() => 0,
                 NumTurns::UserRecords => over.turn.user_records.saturating_add(1),
             },
             result: shown.error.is_none().then(|| text.as_str().into()),
@@ -252,6 +264,14 @@ impl Face {
                 "error",
             ),
             End::Aborted { reason } => error(execution, (&**reason).into(), finish, "error"),
+            // A hook that lets nothing go on is no error there.
+            End::Blocked(_) if rich => Shown {
+                kind: ResultKind::Success,
+                error: None,
+                failed: false,
+                stop: finish,
+                reason: "hook_stopped",
+            },
             End::Blocked(text) => error(execution, (&**text).into(), finish, "hook_stopped"),
             End::Unverified => error(
                 execution,

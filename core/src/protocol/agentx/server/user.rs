@@ -62,7 +62,12 @@ impl Face {
             }
             None => None,
         };
-        let replay = replay.map(|replay| with_uuid(replay, uuid.as_deref(), &mut self.printer));
+        // A host that learns an id this way may name it later (`rewind_files`).
+        let told: Option<Text> = match (&uuid, &replay) {
+            (None, Some(_)) => Some(self.printer.uuid().as_str().into()),
+            (Some(_), _) | (None, None) => None,
+        };
+        let replay = replay.map(|replay| with_uuid(replay, uuid.as_ref().or(told.as_ref())));
         // A replay is a little longer than what it repeats: one that couldn't be written would be the last line of all.
         let longest = policy.max_line().unwrap_or(usize::MAX);
         let replayed = replay.as_ref().map_or(0, String::len);
@@ -88,6 +93,7 @@ impl Face {
             Booking {
                 uuid,
                 replay,
+                told,
                 bytes,
                 context: read.is_context,
                 preempts: !read.is_context && read.priority == Priority::Now,
@@ -154,16 +160,12 @@ impl Face {
 }
 
 /// A replay always has an id.
-fn with_uuid(replay: String, uuid: Option<&str>, printer: &mut super::printer::Printer) -> String {
+fn with_uuid(replay: String, uuid: Option<&Text>) -> String {
     let mut user: User<'_> = Raw::trusted(&replay).decode().unwrap_or_default();
     if user.uuid.as_ref().is_some_and(|uuid| !uuid.is_empty()) {
         return replay;
     }
-    let fresh = match uuid {
-        Some(uuid) => String::from(uuid),
-        None => printer.uuid(),
-    };
-    user.uuid = Some(fresh.as_str().into());
+    user.uuid = uuid.map(|uuid| (&**uuid).into());
     let mut json = Vec::new();
     user.put(&mut json);
     String::from_utf8(json).unwrap_or_default()
