@@ -133,6 +133,15 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
         "queued(u1) running started(u1) init retry(1) assistant(text) end(success,u1) idle completed(u1)",
     ),
     (
+        "a request that is sent again behind a summary",
+        "«u1» reply «u2» fail(413) reply fail(500) wake reply",
+        "init running assistant(text) end(success,u1) idle running status(compacting) status(null) compact_boundary \
+         assistant(text) end(success,u2) idle",
+        "queued(u1) running started(u1) init assistant(text) end(success,u1) idle completed(u1) \
+         queued(u2) running started(u2) init status(compacting) status(null) compact_boundary retry(1) assistant(text) \
+         end(success,u2) idle completed(u2)",
+    ),
+    (
         "a reply that breaks off",
         "«u1» begin text cut",
         "init running assistant(text) end(error_during_execution,u1) idle",

@@ -201,6 +201,12 @@ const SCENES: &[(&str, &str, &str)] = &[
          session_settled",
     ),
     (
+        "omp_03 an attempt behind a summary is no retry",
+        "«p1:prompt» open(p1) Rq-(Failed) C+(Overflow) C-(Ok) Rq Rq-(Failed) Ry(3) Rq text Ry-(ok) end(p1,Finished)",
+        "begin(p1) empty(error) auto_compaction_start auto_compaction_end empty(error) turn_end auto_retry_start agent_start \
+         turn_start answer turn_end auto_retry_end agent_end prompt_result(p1,completed) session_settled",
+    ),
+    (
         "omp_03 retries used up",
         "«p1:prompt» open(p1) Rq-(Failed) Ry Rq Rq-(Failed) Ry-(gave-up) end(p1,Failed)",
         "begin(p1) empty(error) turn_end auto_retry_start agent_start turn_start empty(error) turn_end auto_retry_end \

@@ -436,10 +436,10 @@ impl Duo {
                 let status: u16 = rest.parse().unwrap();
                 self.chunk(ModelChunk::Failed {
                     failure: Failure {
-                        kind: if status == 400 {
-                            FailureKind::InvalidRequest
-                        } else {
-                            FailureKind::Server
+                        kind: match status {
+                            400 => FailureKind::InvalidRequest,
+                            413 => FailureKind::ContextFull,
+                            _ => FailureKind::Server,
                         },
                         status: Some(status),
                         retryable: status >= 500,

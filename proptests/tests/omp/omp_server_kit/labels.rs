@@ -45,6 +45,9 @@ pub fn labels(lines: &[String]) -> Vec<String> {
             "tool_execution_end" => format!("exec_end({})", word("/toolCallId")),
             "host_tool_call" => format!("host_tool_call({})", word("/toolCallId")),
             "extension_ui_request" => format!("ui:{}", word("/method")),
+            "auto_retry_start" if value["attempt"] != 1 => {
+                format!("auto_retry_start({})", value["attempt"])
+            }
             "exit" => format!("exit({})", value["code"]),
             other => other.to_owned(),
         };

@@ -112,6 +112,8 @@ pub struct Face {
     /// A reply that was said before, whose calls' results are still to come.
     recalling: Option<recall::Recalling>,
     ended_run_call: Option<CallId>,
+    /// Retries of the step so far.
+    retries: u32,
     /// When the next `keep_alive` is due.
     keep_alive: Option<u64>,
 }
@@ -201,6 +203,7 @@ impl ServerFace<Agentx> for Face {
             kept_ends: None,
             recalling: None,
             ended_run_call: None,
+            retries: 0,
             keep_alive: None,
             config,
         }

@@ -71,11 +71,8 @@ impl Face {
             What::Settled => self.finish_turn(out),
             What::RequestStarted { attempt, .. } => self.request_started(*attempt, out),
             What::RetryScheduled {
-                attempt,
-                max,
-                wait_us,
-                why,
-            } => self.retry(*attempt, *max, *wait_us, why, out),
+                max, wait_us, why, ..
+            } => self.retry(*max, *wait_us, why, out),
             What::Message(message) => self.message(message, out),
             What::CompletionRefused { .. } => self.refused_end = true,
             What::CompactionStarted { .. } => {
@@ -476,6 +473,9 @@ impl Face {
 
     fn request_started(&mut self, attempt: u32, out: &mut Outbox<Agentx>) {
         self.begin(out);
+        if attempt == 1 {
+            self.retries = 0;
+        }
         if attempt == 1
             && self.style.has_events()
             && self.config.policy.record_form == RecordForm::Provider
@@ -484,18 +484,14 @@ impl Face {
         }
     }
 
-    fn retry(
-        &mut self,
-        attempt: u32,
-        max: u32,
-        wait_us: Option<u64>,
-        why: &Failure,
-        out: &mut Outbox<Agentx>,
-    ) {
+    fn retry(&mut self, max: u32, wait_us: Option<u64>, why: &Failure, out: &mut Outbox<Agentx>) {
+        // An attempt behind a summary of a context that was full is no retry here.
+        self.retries = self.retries.saturating_add(1);
         match self.config.policy.api_failure {
             ApiFailure::Plain => {
                 let text = alloc::format!(
-                    "WARN a request failed and is sent again (attempt {attempt} of {max}): {}",
+                    "WARN a request failed and is sent again (attempt {} of {max}): {}",
+                    self.retries.saturating_add(1),
                     why.text
                 );
                 out.diagnostic(text.as_str().into());
@@ -509,7 +505,7 @@ impl Face {
                     String::from(result::reply_error(why.kind).as_str())
                 };
                 let line = ApiRetry {
-                    attempt: u64::from(attempt.saturating_sub(1)),
+                    attempt: self.retries.into(),
                     max_retries: u64::from(max.saturating_sub(1)),
                     retry_delay_ms: (wait_us.unwrap_or(0) / 1_000).into(),
                     error_status: Nullable(why.status.map(|status| u64::from(status).into())),

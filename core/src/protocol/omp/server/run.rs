@@ -551,7 +551,6 @@ impl Run {
 
     pub(super) fn retry_scheduled(
         &mut self,
-        attempt: u32,
         max: u32,
         wait_us: Option<u64>,
         why: &Failure,
@@ -559,7 +558,8 @@ impl Run {
     ) {
         self.finish_step(StopReason::Error, Some(why.text.clone()), pen);
         self.retrying = true;
-        self.retries = attempt.saturating_sub(1);
+        // An attempt behind a summary is no retry here.
+        self.retries = self.retries.saturating_add(1);
         let line = AutoRetryStart {
             attempt: self.retries.into(),
             max_attempts: max.into(),

@@ -211,11 +211,8 @@ impl Face {
                     run.request_ended(&end, pen);
                 }
                 What::RetryScheduled {
-                    attempt,
-                    max,
-                    wait_us,
-                    why,
-                } => run.retry_scheduled(*attempt, *max, *wait_us, why, pen),
+                    max, wait_us, why, ..
+                } => run.retry_scheduled(*max, *wait_us, why, pen),
                 What::RetryEnded { ok, why } => run.retry_ended(*ok, why.as_ref()),
                 What::MessageStarted {
                     message,
