@@ -1,33 +1,21 @@
 //! A host of agentx and of claude.
 
 use serde_json::{Value, json};
-use turnwire::protocol::agentx::Agentx;
-use turnwire::protocol::observer::Dir;
+use turnwire::protocol::agentx::{Agentx, ObserverConfig, Preset};
 
-use super::program::{Ear, Home, Program, Setup, Talk};
+use super::program::{Home, Program, Setup, Talk, Tapped};
 use super::provider::{Provider, Reply};
 use super::replies::openai;
 
-/// Nothing watches this wire yet.
-#[derive(Debug, Default)]
-pub struct Nobody;
-
-impl Ear for Nobody {
-    fn host(&mut self, _: &[u8]) {}
-
-    fn agent(&mut self, _: &[u8]) {}
-
-    fn end(&mut self, _: Dir) {}
-
-    fn exit(&mut self, _: i64) {}
-
-    fn breach(&self) -> Option<String> {
-        None
-    }
-}
-
 impl Talk for Agentx {
-    type Ear = Nobody;
+    type Ear = Tapped<Agentx>;
+
+    /// The preset that is named last counts.
+    fn ear(words: &[&str]) -> Tapped<Agentx> {
+        let named = words.iter().filter_map(|word| Preset::named(word));
+        let policy = named.last().unwrap_or_default().policy();
+        Tapped::expecting(ObserverConfig { policy })
+    }
 
     /// Each line has a type; each record of the conversation the session's id and one of its own.
     #[track_caller]

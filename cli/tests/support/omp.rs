@@ -9,6 +9,10 @@ use super::provider::Provider;
 impl Talk for Omp {
     type Ear = Tapped<Omp>;
 
+    fn ear(_: &[&str]) -> Tapped<Omp> {
+        Tapped::expecting(Default::default())
+    }
+
     /// The first line is `ready`, each has a type, and a response says what it answers and how it went (OMP-01, OMP-02).
     #[track_caller]
     fn check(line: &Value, first: &Value) {

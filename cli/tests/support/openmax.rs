@@ -8,6 +8,10 @@ use super::program::{Program, Talk, Tapped, of};
 impl Talk for Openmax {
     type Ear = Tapped<Openmax>;
 
+    fn ear(_: &[&str]) -> Tapped<Openmax> {
+        Tapped::expecting(Default::default())
+    }
+
     /// The first line is `hello`, and lines carry its session's id (OM-01, OM-12).
     #[track_caller]
     fn check(line: &Value, first: &Value) {

@@ -19,7 +19,7 @@ use super::provider::Provider;
 pub const KEY: &str = "sk-loopback-0123456789";
 
 /// Who hears what the program and a test say to each other.
-pub trait Ear: Default + Send + 'static {
+pub trait Ear: Send + 'static {
     /// The host wrote these bytes.
     fn host(&mut self, bytes: &[u8]);
 
@@ -40,15 +40,16 @@ pub trait Ear: Default + Send + 'static {
 #[derive(Debug)]
 pub struct Tapped<P: Observed>(Wiretap<P>);
 
-impl<P: Observed<Watch: Watch<Config: Default>>> Default for Tapped<P> {
-    fn default() -> Self {
-        Tapped(Wiretap::new(Default::default()))
+impl<P: Observed> Tapped<P> {
+    /// One that expects this.
+    pub fn expecting(config: <P::Watch as Watch>::Config) -> Self {
+        Tapped(Wiretap::new(config))
     }
 }
 
 impl<P> Ear for Tapped<P>
 where
-    P: Observed<Watch: Send + Watch<Config: Default>> + 'static,
+    P: Observed<Watch: Send> + 'static,
 {
     fn host(&mut self, bytes: &[u8]) {
         self.0.host(bytes);
@@ -75,6 +76,9 @@ where
 pub trait Talk: std::fmt::Debug + 'static {
     /// Who listens.
     type Ear: Ear;
+
+    /// Who listens to a program of this name, with these arguments behind it.
+    fn ear(words: &[&str]) -> Self::Ear;
 
     /// What holds for every line of the agent; `first` is the first that came, this one perhaps.
     fn check(line: &Value, first: &Value);
@@ -290,7 +294,13 @@ impl Setup {
                 }
             });
         }
-        let tap = Tap::<P>::default();
+        let name = Path::new(self.command.get_program()).file_name();
+        let words: Vec<_> = name
+            .into_iter()
+            .chain(self.command.get_args())
+            .filter_map(|word| word.to_str())
+            .collect();
+        let tap: Tap<P> = Arc::new(Mutex::new(P::ear(&words)));
         let (sender, lines) = channel();
         let mut unread = Some(Stdout {
             pipe: stdout,
