@@ -12,8 +12,8 @@ impl Talk for Agentx {
 
     /// The preset that is named last counts.
     fn ear(words: &[&str]) -> Tapped<Agentx> {
-        let named = words.iter().filter_map(|word| Preset::named(word));
-        let policy = named.last().unwrap_or_default().policy();
+        let mut named = words.iter().rev().filter_map(|word| Preset::named(word));
+        let policy = named.next().unwrap_or_default().policy();
         Tapped::expecting(ObserverConfig { policy })
     }
 
