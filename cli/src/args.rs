@@ -86,8 +86,9 @@ const AS_EXAMPLES: &str = "\
 Examples:
   turnwire as omp --mode rpc --model anthropic/claude-sonnet-4-5
   turnwire as omp --help
+  turnwire as claude -p --output-format stream-json --verbose 'What is in this folder?'
 
-See docs/protocol-omp.md.";
+See docs/protocol-omp.md and docs/protocol-agentx.md.";
 
 /// One agent-session engine for the wire protocols of coding agents.
 #[derive(Debug, Parser)]

@@ -3,8 +3,10 @@
 use serde_json::json;
 use turnwire::protocol::agentx::Agentx;
 
-use crate::support::agentx::order;
+use crate::support::agentx::{bash, order, results, text_of};
 use crate::support::program::{Home, Setup};
+use crate::support::provider::Provider;
+use crate::support::replies::openai;
 
 const PROVIDER: &str = "[model]\napi = 'openai'\nprovider = 'house'\nbase_url = 'http://127.0.0.1:9/v1'\nname = 'big'\n\
                         others = ['small']\nefforts = ['low', 'high']\nkey_env = 'SOME_KEY'\n";
@@ -118,4 +120,32 @@ fn states_are_told_where_the_environment_asks_for_them() {
     assert_eq!(states(asked), ["system running", "system idle"]);
     let strict = serve().args(&["--preset", "agentx"]);
     assert_eq!(states(strict), ["system running", "system idle"]);
+}
+
+#[test]
+fn variables_that_the_host_sets_reach_later_commands_but_no_key_and_none_of_ours() {
+    let home = Home::new();
+    let line = "echo [$HOUSE] [$OPENAI_API_KEY] [$TURNWIRE_SESSION]";
+    let provider = Provider::start([
+        bash("agentx", line),
+        openai::says("Done."),
+        bash("agentx", line),
+        openai::says("Done."),
+    ]);
+    let said = |preset: &str| {
+        let mut program = Setup::agentx(&home, "agentx", &provider, "auto")
+            .args(&["--preset", preset])
+            .start_as::<Agentx>();
+        let variables =
+            json!({ "HOUSE": "red", "OPENAI_API_KEY": "x", "TURNWIRE_SESSION": "mine" });
+        program.send(&json!({ "type": "update_environment_variables", "variables": variables }));
+        let lines = program.turn("Run it.");
+        program.close_input();
+        assert!(program.wait().stderr.contains("can't be changed"));
+        text_of(&results(&lines)[0]["content"])
+    };
+    let full = said("agentx-full");
+    assert!(full.contains("[red] [] [ses_"), "{full}");
+    let strict = said("agentx");
+    assert!(strict.contains("[] [] [ses_"), "{strict}");
 }
