@@ -137,9 +137,12 @@ impl Session {
 
     /// By hand, while idle.
     pub(super) fn compact_now(&mut self, instructions: Option<&Text>) {
-        self.active = true;
         match self.plan(self.estimate.used()) {
-            Some(plan) => self.start_compaction(Trigger::Manual, Then::Idle, plan, instructions),
+            Some(plan) => {
+                self.active = true;
+                self.start_compaction(Trigger::Manual, Then::Idle, plan, instructions);
+            }
+            // Nothing was done, so there is nothing that could settle.
             None => self.nothing_to_cut(Trigger::Manual),
         }
     }

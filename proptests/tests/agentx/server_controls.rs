@@ -426,3 +426,52 @@ fn wire_001_which_line_was_wrong_is_told_and_nothing_of_it() {
     );
     assert_eq!(duo.exit, Some(1));
 }
+
+#[test]
+fn wire_016_ax_s21_the_source_of_the_key_is_one_of_two_words() {
+    for (given, shown) in [
+        ("user", "user"),
+        ("temporary", "temporary"),
+        ("", "user"),
+        ("/home/me/auth.json", "user"),
+    ] {
+        let mut config = server_config(Policy::AGENTX);
+        config.api_key_source = given.into();
+        let mut duo = Duo::with(config, session_config(&Policy::AGENTX));
+        assert_eq!(one(&mut duo)["apiKeySource"], shown);
+        let payload = answer(&mut duo, json!({"subtype":"initialize"}))["response"].clone();
+        assert_eq!(payload["account"]["apiKeySource"], shown);
+    }
+}
+
+#[test]
+fn a_question_that_is_cancelled_alone_leaves_the_turn_running() {
+    let mut duo = strict();
+    duo.play("«u1» begin text");
+    duo.lines.clear();
+    duo.event(asked("", AskReason::Gate));
+    duo.event(What::AskClosed {
+        ask: AskId(900),
+        how: AskClose::Cancelled,
+    });
+    // An interrupt would look the same up to here.
+    assert_eq!(duo.words(), "requires_action ask(can_use_tool) withdraw(1)");
+    duo.event(What::RequestStarted {
+        request: RequestId(77),
+        attempt: 1,
+    });
+    assert_eq!(duo.words(), "running");
+}
+
+#[test]
+fn what_waits_for_a_flush_is_written_before_the_process_leaves() {
+    let mut config = server_config(Policy::CLAUDE);
+    config.flush = true;
+    config.states = true;
+    let mut duo = Duo::with(config, session_config(&Policy::CLAUDE));
+    duo.play("«u1» reply «init»");
+    let words = duo.words();
+    assert!(words.ends_with("end(success,u1)"), "{words}");
+    duo.host("no json");
+    assert_eq!(duo.words(), "idle completed(u1) answer(init) exit(1)");
+}

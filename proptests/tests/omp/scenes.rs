@@ -171,8 +171,17 @@ const SCENES: &[(&str, &str, &str)] = &[
         "omp_07 abort_and_restore_queue takes what waits back",
         "«p1:prompt» open(p1) m+ b+(text) d(text) «p2:prompt+follow» R(p2,FollowUp) Qd(p2,FollowUp) \
          «a:abort_and_restore_queue» R(a,Turn,p2) P-(p2,Withdrawn) m-(Cancelled) Rq-(Cancelled) end(p1,Cancelled)",
-        "begin(p1) msg_start text_start text_delta* response(p2) queue_update prompt_result(p2,aborted) queue_update \
+        "begin(p1) msg_start text_start text_delta* response(p2) queue_update queue_update prompt_result(p2,aborted) \
          msg_end(aborted) turn_end agent_end response(a) prompt_result(p1,aborted) session_settled",
+    ),
+    (
+        "omp_07 abort_and_restore_queue takes all that waits back at once",
+        "«p1:prompt» open(p1) m+ b+(text) d(text) «p2:prompt+follow» R(p2,FollowUp) Qd(p2,FollowUp) «p3:prompt+follow» \
+         R(p3,FollowUp) Qd(p3,FollowUp) «a:abort_and_restore_queue» R(a,Turn,p2,p3) P-(p2,Withdrawn) P-(p3,Withdrawn) \
+         m-(Cancelled) Rq-(Cancelled) end(p1,Cancelled)",
+        "begin(p1) msg_start text_start text_delta* response(p2) queue_update response(p3) queue_update queue_update \
+         prompt_result(p2,aborted) prompt_result(p3,aborted) msg_end(aborted) turn_end agent_end response(a) \
+         prompt_result(p1,aborted) session_settled",
     ),
     (
         "omp_07 new_session while streaming [29]",
@@ -315,6 +324,23 @@ fn omp_03_scenes_give_their_lines() {
         );
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn omp_07_what_was_given_back_shows_in_no_queue() {
+    let mut rig = Rig::new();
+    rig.play(
+        "«p1:prompt» open(p1) m+ b+(text) d(text) «p2:prompt+follow» R(p2,FollowUp) Qd(p2,FollowUp) «p3:prompt+follow» \
+         R(p3,FollowUp) Qd(p3,FollowUp) «a:abort_and_restore_queue» R(a,Turn,p2,p3) P-(p2,Withdrawn) P-(p3,Withdrawn)",
+    );
+    let waiting: Vec<usize> = rig
+        .take()
+        .iter()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .filter(|line| line["type"] == "queue_update")
+        .map(|line| line["followUp"].as_array().unwrap().len())
+        .collect();
+    assert_eq!(waiting, [1, 2, 0]);
 }
 
 /// L1 to L6 and L9: the same inputs give the same bytes and outputs in the same order, however late the Server is

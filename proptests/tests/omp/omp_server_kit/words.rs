@@ -10,12 +10,15 @@ impl Rig {
     pub(crate) fn what(&mut self, verb: &str, args: &[&str]) -> What {
         let first = args[0];
         let second = args.get(1).copied().unwrap_or_default();
-        let third = args.get(2).copied().unwrap_or_default();
         match verb {
             "R" => {
                 let cancelling = |hit| Answer::Cancelling {
                     hit,
-                    queued: self.prompts.get(third).copied().into_iter().collect(),
+                    queued: args
+                        .iter()
+                        .skip(2)
+                        .filter_map(|id| self.prompts.get(*id).copied())
+                        .collect(),
                 };
                 let reply = Ok(match second {
                     "Started" => Answer::Admitted(Admitted::Started),

@@ -37,6 +37,17 @@ impl Face {
         }
     }
 
+    /// Where the key comes from: in the strict wire one of two words, whatever the embedder says (WIRE-016).
+    fn key_source(&self) -> &str {
+        let source = &*self.config.api_key_source;
+        let strict = self.config.policy.attachments_providers_prompt_uuid == Extensions::Present;
+        match source {
+            "temporary" => source,
+            _ if strict => "user",
+            _ => source,
+        }
+    }
+
     /// Names and states of the MCP servers: the agent's own, and the host's.
     fn servers(&self) -> Vec<Kept<'_, McpServer<'_>>> {
         let own: &[(Text, Text)] = self.mirror.info().map_or(&[], |info| info.mcp.as_slice());
@@ -87,7 +98,7 @@ impl Face {
                 .iter()
                 .map(|(name, ..)| (&**name).into())
                 .collect(),
-            api_key_source: (&*self.config.api_key_source).into(),
+            api_key_source: self.key_source().into(),
             agentx_version: (policy.init_record == InitRecord::Once)
                 .then(|| (&*self.config.version).into()),
             claude_code_version: (policy.init_record == InitRecord::EachTurn)
@@ -136,7 +147,7 @@ impl Face {
             self.config.models.iter().map(kept).collect()
         };
         let account = Account {
-            api_key_source: Some((&*self.config.api_key_source).into()),
+            api_key_source: Some(self.key_source().into()),
             api_provider: Some(match selected {
                 Some(selected) => (&*selected.kind).into(),
                 None => info.model.provider.as_deref().unwrap_or("unknown").into(),

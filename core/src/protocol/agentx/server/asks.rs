@@ -155,6 +155,11 @@ impl Waiters {
         }
     }
 
+    /// Whether a permission is open.
+    pub(super) fn asks_permission(&self) -> bool {
+        !self.permissions.is_empty()
+    }
+
     /// Permissions that are open, as whole requests.
     pub(super) fn pending(&self) -> Vec<u8> {
         let mut json = Vec::from(b"[");

@@ -467,6 +467,8 @@ impl Face {
 
     fn leave(&mut self, code: u8, out: &mut Outbox<Agentx>) {
         self.input = Input::Stopped;
+        // What was said is written, whatever it waited for.
+        self.dismiss_flushes(out);
         out.exit(code);
     }
 }

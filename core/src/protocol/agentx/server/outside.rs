@@ -116,6 +116,17 @@ impl Face {
         });
     }
 
+    /// Nothing is waited for any more that lines wait for.
+    pub(super) fn dismiss_flushes(&mut self, out: &mut Outbox<Agentx>) {
+        let waits = |(id, asked): (&u64, &Outside)| matches!(asked, Outside::Flush).then_some(*id);
+        let flushes: Vec<u64> = self.outside.iter().filter_map(waits).collect();
+        for id in flushes {
+            self.outside.remove(&id);
+            out.dismiss(id);
+            self.flushed(out);
+        }
+    }
+
     /// The agent is gone: what waits for the embedder isn't waited for any more.
     pub(super) fn dismiss_all(&mut self, out: &mut Outbox<Agentx>) {
         for (id, asked) in core::mem::take(&mut self.outside) {

@@ -223,6 +223,9 @@ impl Face {
                 cause,
                 ..
             } => {
+                if run == RunId::MAIN {
+                    self.goes_on(out);
+                }
                 blocks::name_call(*call, provider_id.as_deref(), &mut self.calls);
                 if matches!(cause, ToolCause::Agent | ToolCause::Host) {
                     self.made_up_call(*call, name, input.as_ref(), run, out);
@@ -473,6 +476,7 @@ impl Face {
 
     fn request_started(&mut self, attempt: u32, out: &mut Outbox<Agentx>) {
         self.begin(out);
+        self.goes_on(out);
         if attempt == 1 {
             self.retries = 0;
         }

@@ -162,6 +162,14 @@ impl Face {
         }
     }
 
+    /// The turn goes on: a question that was cancelled alone, such as one of a nested run, didn't end it.
+    pub(super) fn goes_on(&mut self, out: &mut Outbox<Agentx>) {
+        let asks = self.told == Some(SessionState::RequiresAction);
+        if asks && !self.asks.asks_permission() {
+            self.state(SessionState::Running, out);
+        }
+    }
+
     /// A prompt enters the history.
     pub(super) fn applied(
         &mut self,

@@ -50,6 +50,8 @@ struct Note {
     local: bool,
     /// It has ended before the run that it was applied in.
     ended: Option<End>,
+    /// The host has it back: it shows in no queue, though its end is still to come.
+    taken: bool,
 }
 
 impl Note {
@@ -61,7 +63,7 @@ impl Note {
     }
 
     fn shows(&self) -> bool {
-        self.lane.is_some() && self.by != By::Preempt
+        self.lane.is_some() && self.by != By::Preempt && !self.taken
     }
 
     fn is_steering(&self) -> bool {
@@ -122,6 +124,7 @@ impl Face {
             applied: false,
             local: false,
             ended: None,
+            taken: false,
         };
         self.prompts.0.insert(id, note);
         let prompt = Prompt {
@@ -395,8 +398,23 @@ impl Face {
         })
     }
 
-    /// What was taken back by a cancel: payload of `abort_and_restore_queue`.
-    pub(super) fn restored(&self, prompts: &[PromptId]) -> Vec<u8> {
+    /// What a cancel took back shows in no queue any more, all of it at once. The payload of `abort_and_restore_queue`.
+    pub(super) fn restored(&mut self, prompts: &[PromptId], out: &mut Outbox<Omp>) -> Vec<u8> {
+        let json = self.restorable(prompts);
+        let mut showed = false;
+        for prompt in prompts {
+            if let Some(note) = self.prompts.0.get_mut(prompt) {
+                showed |= note.shows();
+                note.taken = true;
+            }
+        }
+        if showed {
+            self.queue_update(out);
+        }
+        json
+    }
+
+    fn restorable(&self, prompts: &[PromptId]) -> Vec<u8> {
         let mut restored = crate::protocol::omp::wire::Restored::default();
         for note in prompts
             .iter()

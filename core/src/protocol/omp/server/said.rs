@@ -471,7 +471,7 @@ impl Face {
                 } else {
                     (Hit::Nothing, [].as_slice())
                 };
-                let json = restore.then(|| self.restored(queued));
+                let json = restore.then(|| self.restored(queued, out));
                 match hit {
                     Hit::Turn(turn) if self.run.turn() == Some(turn) => {
                         self.hold(ticket, json, Until::Turn(turn));
