@@ -45,6 +45,18 @@ impl AskFor {
         }
     }
 
+    /// Whether a hook is only told of something.
+    fn is_told(&self) -> bool {
+        match self {
+            AskFor::Hook(run) => matches!(run.owner, Owner::Told(..)),
+            AskFor::Permission(_)
+            | AskFor::Network(_)
+            | AskFor::Tool(_)
+            | AskFor::Uri { .. }
+            | AskFor::Choice(_) => false,
+        }
+    }
+
     /// Whether a prompt that isn't admitted waits for the answer: no turn's end closes it.
     fn is_about_intake(&self) -> bool {
         match self {
@@ -378,10 +390,13 @@ impl Session {
                 kept = Some((ask, open));
                 continue;
             }
-            self.say(What::AskClosed {
-                ask,
-                how: how.clone(),
-            });
+            // Who is only told of something was told: there is nothing to take back.
+            let how = if open.what.is_told() {
+                AskClose::Superseded
+            } else {
+                how.clone()
+            };
+            self.say(What::AskClosed { ask, how });
             if let AskFor::Permission(call) = open.what
                 && let Some(batch) = batch.as_deref_mut()
                 && let Some(at) = batch.find(call)
@@ -393,6 +408,7 @@ impl Session {
             }
         }
         self.asks.extend(kept);
+        self.stop_telling();
     }
 
     /// Says what was decided about a call.

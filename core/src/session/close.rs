@@ -176,6 +176,7 @@ impl Session {
     }
 
     fn closed(&mut self) {
+        self.stop_telling();
         self.strand_steers(DropWhy::Closed);
         while let Some(owed) = self.owed.pop_front() {
             self.refuse(owed.command, Refusal::Closing);

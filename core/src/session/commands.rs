@@ -542,6 +542,9 @@ impl Session {
                 }
                 self.answer(command, Answer::Done);
                 self.offered_hooks = hooks;
+                if !core::mem::replace(&mut self.greeted, true) {
+                    self.tell_of_start(super::told::Whose::Host);
+                }
             }
             Offer::Uris(uris) => {
                 if let Err(refusal) = self.uris_fit(&uris) {

@@ -21,6 +21,13 @@ pub(super) struct Chain {
     pub started_us: u64,
 }
 
+impl Chain {
+    /// Keeps the hooks of the host alone, or those of the configuration.
+    pub fn only(&mut self, host: bool) {
+        self.rest.retain(|pick| pick.host == host);
+    }
+}
+
 /// A hook that is to run.
 #[derive(Clone, Debug)]
 struct Pick {
@@ -52,6 +59,8 @@ pub(super) enum Owner {
     TurnEnd,
     /// Nothing: it is told, and a compaction goes on beside it.
     Compaction,
+    /// Nothing: it is told of something, by the number of that, and all goes on beside it.
+    Told(u64, HookPoint),
 }
 
 impl Owner {
@@ -63,6 +72,7 @@ impl Owner {
             Owner::Post(_) => HookPoint::PostTool,
             Owner::TurnEnd => HookPoint::TurnEnd,
             Owner::Compaction => HookPoint::PreCompact,
+            Owner::Told(_, point) => point,
         }
     }
 }
@@ -235,7 +245,7 @@ impl Session {
                 let point = owner.point();
                 let reported = match owner {
                     Owner::Prompt | Owner::Intake | Owner::Pre(_) => !decides,
-                    Owner::Post(_) | Owner::TurnEnd | Owner::Compaction => true,
+                    Owner::Post(_) | Owner::TurnEnd | Owner::Compaction | Owner::Told(..) => true,
                     Owner::Permission(_) => false,
                 };
                 if reported {
@@ -259,7 +269,8 @@ impl Session {
                     | Owner::Permission(_)
                     | Owner::Post(_)
                     | Owner::TurnEnd
-                    | Owner::Compaction => Says::Pass { note: None },
+                    | Owner::Compaction
+                    | Owner::Told(..) => Says::Pass { note: None },
                 }
             }
         };
@@ -284,6 +295,7 @@ impl Session {
             Owner::Intake => self.intake_hook_said(&key, says),
             Owner::TurnEnd => self.turn_end_hook_said(&key, says, stop.is_some()),
             Owner::Compaction => self.tell_of_compaction(),
+            Owner::Told(number, _) => self.told_one(number),
             Owner::Pre(call) | Owner::Permission(call) | Owner::Post(call) => {
                 self.with_tools(|session, turn, batch| match owner {
                     Owner::Pre(_) => {
@@ -292,7 +304,11 @@ impl Session {
                     }
                     Owner::Permission(_) => session.permission_hook_said(batch, call, &key, says),
                     Owner::Post(_) => session.post_hook_said(batch, call, says, stop),
-                    Owner::Prompt | Owner::Intake | Owner::TurnEnd | Owner::Compaction => {}
+                    Owner::Prompt
+                    | Owner::Intake
+                    | Owner::TurnEnd
+                    | Owner::Compaction
+                    | Owner::Told(..) => {}
                 });
             }
         }
@@ -330,6 +346,7 @@ impl Session {
             Owner::Pre(call) | Owner::Permission(call) => HookFacts::Call { call },
             Owner::Post(call) => self.result_facts(call),
             Owner::Compaction => self.compaction_facts(),
+            Owner::Told(number, _) => self.told_facts(number),
             Owner::TurnEnd => {
                 let max = self.config.policy.max_refusals;
                 self.phase.turn().map_or(
@@ -398,7 +415,7 @@ fn says_of(owner: Owner, decides: bool, reply: HookReply) -> Says {
     let permission = matches!(owner, Owner::Permission(_));
     let stops = match owner {
         Owner::Prompt | Owner::Intake | Owner::Pre(_) | Owner::Permission(_) => !reply.go_on,
-        Owner::Post(_) | Owner::TurnEnd | Owner::Compaction => false,
+        Owner::Post(_) | Owner::TurnEnd | Owner::Compaction | Owner::Told(..) => false,
     };
     let stopped = stops.then(|| why_stopped(&reply));
     let HookReply {

@@ -41,6 +41,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod told;
 mod tools;
 mod turn;
 mod uris;
@@ -115,6 +116,11 @@ pub struct Session {
     restoring: Option<CommandId>,
     /// The prompts to which files can go back, and their messages.
     rewindable: BTreeMap<PromptId, MessageId>,
+    /// What hooks are being told of, and how much they were told of so far.
+    telling: BTreeMap<u64, told::Telling>,
+    told: u64,
+    /// The host has offered hooks.
+    greeted: bool,
     /// A compaction by hand that waits for the turn's end.
     compact_queued: Option<compact::Queued>,
     /// Approvals of content that are being written down.
@@ -202,6 +208,9 @@ impl Session {
             reloading: None,
             restoring: None,
             rewindable: BTreeMap::new(),
+            telling: BTreeMap::new(),
+            told: 0,
+            greeted: false,
             compact_queued: None,
             unsaved: Vec::new(),
             beside: None,
@@ -243,6 +252,7 @@ impl Session {
         opened.history.clone_from(&session.history);
         opened.summarised = summarised;
         session.say(What::Opened(opened));
+        session.tell_of_start(told::Whose::Own);
         session
     }
 

@@ -720,6 +720,8 @@ impl Session {
             | End::Failed(_)
             | End::NotSaid => None,
         };
+        // Who hasn't answered by now was told all the same; no question outlasts a turn.
+        self.stop_telling();
         self.say(What::TurnEnded {
             turn: id,
             end: end.clone(),

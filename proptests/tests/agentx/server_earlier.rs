@@ -258,3 +258,76 @@ fn rewind_without_files_says_so_in_words() {
     duo.ask("r3", json!({"subtype":"rewind_files"}));
     assert_eq!(one(&mut duo)["response"]["subtype"], "error");
 }
+
+fn with_hooks(hooks: &Value) -> Duo {
+    let mut duo = claude();
+    duo.ask("init", json!({"subtype":"initialize","hooks":hooks}));
+    duo
+}
+
+#[test]
+fn hooks_of_a_host_are_told_that_a_session_has_begun() {
+    let hooks = json!({
+        "SessionStart": [{"hookCallbackIds":["h1","h2"]}],
+        "SessionEnd": [{"hookCallbackIds":["h3"]}],
+        "SubagentStart": [{"hookCallbackIds":["h4"]}],
+    });
+    let mut duo = with_hooks(&hooks);
+    assert_eq!(duo.words(), "answer(init) ask(hook_callback)");
+    let told = duo.requests[0]["request"].clone();
+    assert_eq!(told["callback_id"], "h1");
+    assert_eq!(told["input"]["hook_event_name"], "SessionStart");
+    assert_eq!(told["input"]["source"], "startup");
+    // It has no say, whatever it answers, and nothing waits for it.
+    duo.play("«u1» begin");
+    duo.answer(
+        1,
+        json!({"decision":"block","reason":"no","continue":false}),
+    );
+    assert_eq!(duo.requests[1]["request"]["callback_id"], "h2");
+    // A turn that is cancelled takes nothing back: it was told.
+    duo.play("«interrupt:i1» settle");
+    let words = duo.words();
+    assert!(!words.contains("withdraw"), "{words}");
+    duo.answer_error(2, "callback exploded");
+    duo.play("«u3» reply «eof»");
+    assert!(duo.words().ends_with("exit(0)"));
+    assert_eq!(
+        duo.requests.len(),
+        2,
+        "of an end nobody can be told, and there are no helpers"
+    );
+    // A host that goes without an answer.
+    let mut duo = with_hooks(&hooks);
+    duo.play("«eof»");
+    assert_eq!(duo.exit, Some(0));
+    // A second offer begins no session.
+    let mut duo = with_hooks(&json!({}));
+    duo.ask("again", json!({"subtype":"initialize","hooks":hooks}));
+    assert_eq!(duo.words(), "answer(init) answer(again)");
+}
+
+#[test]
+fn hooks_of_a_host_are_told_that_somebody_is_wanted() {
+    let mut duo = with_hooks(&json!({"Notification": [{"hookCallbackIds":["n"]}]}));
+    duo.play("«u1»");
+    duo.lines.clear();
+    duo.play("calls(c1:write)");
+    let words = duo.words();
+    assert!(
+        words.ends_with("ask(can_use_tool) ask(hook_callback)"),
+        "{words}"
+    );
+    let told = &duo.requests[1]["request"]["input"];
+    assert_eq!(told["hook_event_name"], "Notification");
+    assert_eq!(told["notification_type"], "permission_prompt");
+    assert!(told["message"].as_str().unwrap().ends_with("write"));
+    // The host decides, whether or not it has taken note.
+    duo.play("«allow#1» ran(c1) reply");
+    assert_eq!(
+        duo.words(),
+        "result(c1) assistant(text) end(success,u1) completed(u1)"
+    );
+    duo.play("«pass#2» «u2» reply «eof»");
+    assert_eq!(duo.exit, Some(0));
+}

@@ -381,6 +381,7 @@ impl Session {
         self.next_hook(&mut hooks, Owner::Permission(call), || HookFacts::Call {
             call,
         });
+        self.tell_of_question(&name);
         if let Some(tool) = batch.at(at) {
             tool.asked = true;
             tool.state = State::Asking { hooks };

@@ -479,6 +479,7 @@ impl Session {
             },
             Ask::Permission(body.into()),
         );
+        self.tell_of_question(&host);
     }
 
     /// A call that ended doesn't need the network any more.
