@@ -125,7 +125,9 @@ impl Credentials {
         if finder.is_match(bytes) {
             return true;
         }
-        if memchr::memchr(b'\\', bytes).is_none() {
+        // What isn't there as it is has a byte that is spelled otherwise.
+        let spelled = |escape: &Finder<'_>| escape.find(bytes).is_some();
+        if !self.spellings.iter().any(spelled) {
             return false;
         }
         let mut at = 0;
