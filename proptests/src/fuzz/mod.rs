@@ -20,7 +20,7 @@ mod whole;
 mod wire;
 
 use turnwire::{
-    protocol::{omp::Omp, openmax::Openmax},
+    protocol::{agentx::Agentx, omp::Omp, openmax::Openmax},
     vocab::Now,
 };
 
@@ -96,6 +96,7 @@ targets! {
         agentx_agent_line agentx_host_line;
     Openmax: openmax_server openmax_client openmax_observer openmax_recording openmax_world openmax_laws;
     Omp: omp_server omp_client omp_observer omp_recording omp_world omp_laws;
+    Agentx: agentx_server agentx_client agentx_observer agentx_recording agentx_world agentx_laws;
 }
 
 fn must(holds: bool, law: &'static str, why: impl FnOnce() -> String) -> Result<(), Broken> {

@@ -681,7 +681,10 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
             .place
             .is_some_and(|place| self.foreign_up.contains(&place.line));
         // An answer to a line that the Client didn't write, or no answer at all, isn't the agent's fault.
-        let excused = foreign || self.mess.bad_host || self.mess.parts_the_ends();
+        let excused = foreign
+            || self.mess.bad_host
+            || self.mess.parts_the_ends()
+            || P::is_loss(&finding.text);
         self.note(&format!("found by the client: {}", finding.text), b"");
         if !excused {
             self.find(By::Client, format!("client: {}", finding.text));

@@ -6,6 +6,7 @@
 //! announced, nothing waits for nothing. What is wrong is collected in
 //! [`World::faults`]; nothing here panics.
 
+mod agentx;
 mod ends;
 mod found;
 mod given;

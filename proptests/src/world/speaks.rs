@@ -17,6 +17,10 @@ pub trait Speaks: Observed {
     /// a Server asks nobody who has left: the two ends aren't compared in that.
     const SETTLES: bool = true;
 
+    /// Whether the wire says that a call begins, or was skipped, and what of a reply is thinking. Where it doesn't, a
+    /// Client guesses the first from the reply, and the two ends aren't compared in that.
+    const TELLS_CALLS: bool = true;
+
     /// Makes a session's configuration one of an agent behind this protocol.
     fn session(config: &mut SessionConfig, setup: &Setup);
 
@@ -56,6 +60,12 @@ pub trait Speaks: Observed {
 
     /// What a host answers to this line of an agent, with its newline: yes or no. `None`: the line asks nothing.
     fn consent(line: &[u8], yes: bool) -> Option<Vec<u8>>;
+
+    /// Whether a Client's finding only reports what its wire has no word for.
+    fn is_loss(finding: &str) -> bool {
+        let _ = finding;
+        false
+    }
 
     /// Whether what became of the world excuses a finding of the observer.
     fn excuses(finding: &Finding, mess: &Mess) -> bool;

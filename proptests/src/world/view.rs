@@ -71,14 +71,17 @@ pub fn view<'a, P: Speaks>(host: bool, story: impl IntoIterator<Item = Moment<'a
             && *run == RunId::MAIN
             && matches!(kind, Kind::Text | Kind::Thinking)
         {
+            let kind = if P::TELLS_CALLS { *kind } else { Kind::Text };
             match view.last_mut() {
-                Some(Sight::Text(last, all)) if last == kind => all.push_str(text),
-                _ => view.push(Sight::Text(*kind, text.clone())),
+                Some(Sight::Text(last, all)) if *last == kind => all.push_str(text),
+                _ => view.push(Sight::Text(kind, text.clone())),
             }
         }
         match said.what() {
-            Some(What::ToolStarted { name, .. }) => view.push(Sight::Call(name.to_string())),
-            Some(What::ToolEnded { outcome, .. }) => {
+            Some(What::ToolStarted { name, .. }) if P::TELLS_CALLS => {
+                view.push(Sight::Call(name.to_string()))
+            }
+            Some(What::ToolEnded { outcome, .. }) if P::TELLS_CALLS => {
                 view.push(Sight::CallOver(outcome.is_ok()));
             }
             Some(What::Asked { .. }) if P::SETTLES => view.push(Sight::Asked),

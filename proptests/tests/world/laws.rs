@@ -6,7 +6,7 @@
 )]
 
 use proptest::{collection::vec, prelude::*};
-use turnwire::protocol::{omp::Omp, openmax::Openmax};
+use turnwire::protocol::{agentx::Agentx, omp::Omp, openmax::Openmax};
 use turnwire::vocab::{Due, Misuse, Now};
 use turnwire_proptests::{
     config,
@@ -31,6 +31,11 @@ proptest! {
     #[test]
     fn l1_to_l10_of_session_server_client_and_observer_of_openmax(data in bytes(40)) {
         prop_assert_eq!(check::<Openmax>(&data), Ok(()));
+    }
+
+    #[test]
+    fn l1_to_l10_of_session_server_client_and_observer_of_agentx(data in bytes(40)) {
+        prop_assert_eq!(check::<Agentx>(&data), Ok(()));
     }
 
     #[test]

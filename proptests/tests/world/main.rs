@@ -8,6 +8,7 @@
     reason = "a test may fail"
 )]
 
+mod agentx;
 mod faults;
 mod fuzz_seeds;
 mod laws;

@@ -285,7 +285,11 @@ impl ClientFace {
     fn input_error(&mut self, named: Option<PromptId>, told: &TurnResult<'_>, out: &mut Out) {
         let id = named.or_else(|| self.prompts.next().map(|known| known.id));
         let Some(id) = id else {
-            return out.finding("an input error of no known prompt");
+            // An agent whose input ends before any prompt came says so.
+            if !matches!(self.closing, Closing::Sent { .. }) {
+                out.finding("an input error of no known prompt");
+            }
+            return;
         };
         let failure = Failure::new(FailureKind::Input, errors(told));
         if let Some(turn) = &mut self.turn

@@ -272,7 +272,8 @@ impl Watcher {
                 }
                 for block in &assistant.message.content {
                     if let Kept::Known(Block::ToolUse(call)) = block {
-                        self.called(call, nested, here, notes);
+                        let made = (&*assistant.message.id, nested);
+                        self.called(call, made, here, notes);
                     }
                 }
             }

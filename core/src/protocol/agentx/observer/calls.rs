@@ -14,6 +14,8 @@ use crate::protocol::observer::{At, Dir, Ids, Known, Notes, Severity, Sides, has
 struct Call {
     place: Place,
     name: u64,
+    /// The reply that made it.
+    reply: u64,
     /// A helper made it.
     nested: bool,
     /// It was asked about.
@@ -26,6 +28,8 @@ struct Call {
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     ids: Ids<Call>,
+    /// The last reply that made one.
+    reply: u64,
     unsure: bool,
 }
 
@@ -92,12 +96,15 @@ impl Calls {
         }
     }
 
-    /// The first call that has no result, but those of helpers; all are over.
-    pub(super) fn over(&mut self) -> Option<Place> {
+    /// A call that has no result, but those of helpers, and whether it must have one; all are over. A reply can have
+    /// been void, and its calls with it: if another one came, or the turn failed.
+    pub(super) fn over(&mut self, failed: bool) -> Option<(Place, bool)> {
+        let counts = |call: &Call| call.asked || !failed && call.reply == self.reply;
         let open = self.ids.iter().filter(|call| !call.nested);
-        let first = open.map(|call| call.place).min_by_key(|place| place.line);
+        let last = open.max_by_key(|call| (counts(call), call.place.line));
+        let last = last.map(|call| (call.place, counts(call)));
         self.ids.close_all();
-        first.filter(|_| !core::mem::take(&mut self.unsure))
+        last.filter(|_| !core::mem::take(&mut self.unsure))
     }
 }
 
@@ -106,7 +113,7 @@ impl Watcher {
     pub(super) fn called(
         &mut self,
         block: &ToolUseBlock<'_>,
-        nested: bool,
+        (message, nested): (&str, bool),
         here: Here<'_, '_, '_>,
         notes: &mut Notes,
     ) {
@@ -114,10 +121,14 @@ impl Watcher {
         let call = Call {
             place: here.place,
             name: hash(&block.name),
+            reply: hash(message),
             nested,
             asked: false,
             decided: None,
         };
+        if !nested {
+            self.calls.reply = call.reply;
+        }
         self.calls.ids.open(hash(&block.id), call);
     }
 

@@ -109,6 +109,11 @@ impl Watcher {
                 return;
             }
         };
+        if let Answer::MessageCancelled(told) = &answer
+            && told.cancelled
+        {
+            self.prompts.withdrawn(told.message_uuid.as_deref());
+        }
         if let Answer::Initialized(answer) = &answer {
             self.initialized(answer, waiting, here, notes);
         }

@@ -57,6 +57,14 @@ impl Prompts {
         self.provider = provider.map(hash);
     }
 
+    /// The host has taken this prompt back: it has no result.
+    pub(super) fn withdrawn(&mut self, uuid: Option<&str>) {
+        match uuid.and_then(|uuid| self.sent.get_mut(&hash(uuid))) {
+            Some(sent) => sent.refused = true,
+            None => self.unsure |= uuid.is_none(),
+        }
+    }
+
     /// The first prompt that has no result.
     pub(super) fn left(&self) -> Option<Place> {
         let left = self.sent.values();

@@ -3,7 +3,7 @@
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 
-use super::super::policy::{ApiFailure, BadUser, Extensions, NumTurns};
+use super::super::policy::{ApiFailure, Extensions, NumTurns};
 use super::super::prompt::INPUT_ERROR;
 use super::super::rules::Key;
 use super::super::wire::{Num, ResultKind, TurnResult};
@@ -24,13 +24,12 @@ impl Watcher {
         self.failed = Some(result.is_error);
         self.result_form(result, notes);
         totals::cost(result, most, notes);
-        if self.is_claude() {
-            self.totals.grow(result, notes);
-        } else {
+        let refused = result.stop_reason.value().map(|word| &**word) == Some(INPUT_ERROR);
+        if !self.is_claude() {
             totals::usage(result, notes);
+        } else if !refused {
+            self.totals.grow(result, notes);
         }
-        let refused = result.stop_reason.value().map(|word| &**word) == Some(INPUT_ERROR)
-            && self.policy.bad_user_record == BadUser::InputError;
         self.result_prompt(result, refused, here, notes);
         if refused {
             return input_error(result, notes);
@@ -54,9 +53,10 @@ impl Watcher {
                 notes.add(Key::ResultText.rule(), at, message);
             }
         }
-        if let Some(place) = self.calls.over()
+        if let Some((place, counts)) = self.calls.over(result.is_error)
             && ends == Ends::Turn
         {
+            let most = if counts { most } else { Severity::Info };
             let at = At::line()
                 .at_most(most)
                 .with(Dir::Agent, Some(place), "the call");
@@ -187,7 +187,8 @@ impl Watcher {
     fn turns(&mut self, result: &TurnResult<'_>, most: Severity, notes: &mut Notes) {
         let message = if self.policy.num_turns == NumTurns::UserRecords {
             let records = self.turn.user_records.saturating_add(1);
-            (result.num_turns != records)
+            // One that a hook has stopped counts none.
+            (result.num_turns != records && result.num_turns != 0)
                 .then(|| alloc::format!("{records} were counted, and {} told", result.num_turns))
         } else {
             let replies = self.stream.replies;

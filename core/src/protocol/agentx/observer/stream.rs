@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use super::super::rules::Key;
 use super::super::wire::{AssistantMessage, Block, Delta, Kept, StreamEvent};
-use crate::protocol::observer::{At, Notes, hash};
+use crate::protocol::observer::{At, Notes, Severity, hash};
 
 /// A text, as its length and hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,11 +73,20 @@ impl Stream {
 
     /// An event of the provider's stream.
     pub(super) fn event(&mut self, event: &StreamEvent<'_>, notes: &mut Notes) {
-        if let Err(message) = self.step(event)
-            && !core::mem::take(&mut self.unsure)
-        {
-            notes.add(Key::Stream.rule(), At::line(), String::from(message));
+        let overlaps = matches!(self.at, Position::Within(_));
+        let Err(message) = self.step(event) else {
+            return;
+        };
+        if self.unsure {
+            return;
         }
+        let mut at = At::line();
+        if overlaps && matches!(event, StreamEvent::BlockStart(_)) {
+            // Some providers say two blocks at once. What follows can't be told.
+            at = at.at_most(Severity::Info);
+            self.unsure = true;
+        }
+        notes.add(Key::Stream.rule(), at, String::from(message));
     }
 
     fn step(&mut self, event: &StreamEvent<'_>) -> Result<(), &'static str> {
