@@ -290,7 +290,13 @@ impl<A: Agent> World<A> {
             // What was given up in the very same input has nothing to say any more.
             let given_up = self.said.iter().skip(n + 1).any(|later| {
                 matches!(later, Said::Effect(_, Effect::Store(_)))
-                    || matches!(later.what(), Some(What::TurnEnded { .. }))
+                    || match later.what() {
+                        Some(What::TurnEnded { .. }) => true,
+                        Some(What::ToolEnded { call, .. }) => {
+                            [EffectId::Tool(*call), EffectId::Snapshot(*call)].contains(&id)
+                        }
+                        _ => false,
+                    }
             });
             match self.agent.body(*run, effect) {
                 None if given_up => {}
