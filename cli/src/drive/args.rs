@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use clap::Args as Group;
 
-use crate::protocols::ProtocolName;
+use crate::protocols::ServedName;
 
 /// Options of `drive`.
 #[derive(Debug, Group)]
 pub struct DriveArgs {
     /// The protocol that the agent speaks
     #[arg(value_name = "PROTOCOL")]
-    pub protocol: ProtocolName,
+    pub protocol: ServedName,
 
     /// What to ask, one turn each; - is all of stdin, as is none
     #[arg(value_name = "PROMPT")]
@@ -34,6 +34,10 @@ pub struct DriveArgs {
     #[arg(long, value_name = "FILE")]
     pub offer: Option<PathBuf>,
 
+    /// Tell claude this as it is greeted: a JSON object of members of its initialize, such as systemPrompt
+    #[arg(long, value_name = "JSON")]
+    pub initialize: Option<String>,
+
     /// Write what happens as JSON lines, the same for every protocol
     #[arg(long)]
     pub json: bool,
@@ -48,7 +52,7 @@ pub struct DriveArgs {
 pub struct DemoArgs {
     /// The protocol to speak
     #[arg(value_name = "PROTOCOL", default_value = "openmax")]
-    pub protocol: ProtocolName,
+    pub protocol: ServedName,
 
     /// What to ask, one turn each [default: What is in this folder?]
     #[arg(value_name = "PROMPT")]

@@ -15,7 +15,7 @@ use turnwire::protocol::Protocol;
 use turnwire::vocab::Text;
 use turnwire_tokio::{AgentEnd, Driven, During, Person, Screen, Served as Offered, Task, drive};
 
-use crate::protocols::{Served, Spoken, Work};
+use crate::protocols::{Hosting, Spoken, Work};
 use crate::say::{self, Stop};
 
 pub use args::{DemoArgs, DriveArgs};
@@ -46,8 +46,12 @@ pub fn run(args: &DriveArgs) -> Result<u8, Stop> {
         offered,
         json: args.json,
         again: rerun(args),
+        hosting: Hosting {
+            name: args.protocol,
+            initialize: args.initialize.as_deref(),
+        },
     };
-    args.protocol.with(work)
+    args.protocol.speak(work)
 }
 
 /// Drives this program itself, with the scripted model; the result is the exit code.
@@ -80,13 +84,17 @@ pub fn demo(args: &DemoArgs) -> Result<u8, Stop> {
             "drives itself, with a scripted model: turnwire {serve}"
         ));
     }
-    args.protocol.with(Driving {
+    args.protocol.speak(Driving {
         command: &command,
         prompts,
         during: Vec::new(),
         offered: Offered::default(),
         json: args.json,
         again: format!("turnwire demo {}", args.protocol.word()),
+        hosting: Hosting {
+            name: args.protocol,
+            initialize: None,
+        },
     })
 }
 
@@ -99,12 +107,13 @@ struct Driving<'a> {
     json: bool,
     /// The command that does the same once more.
     again: String,
+    hosting: Hosting<'a>,
 }
 
 impl Work for Driving<'_> {
     type Done = Result<u8, Stop>;
 
-    fn run<P: Served + Spoken>(self) -> Self::Done {
+    fn run<P: Spoken>(self) -> Self::Done {
         let Some((program, args)) = self.command.split_first() else {
             return Err(Stop::Settings(
                 "drive: name the agent's command after --".to_owned(),
@@ -117,8 +126,9 @@ impl Work for Driving<'_> {
             .build()
             .map_err(|error| Stop::Failed(format!("no runtime: {error}")))?;
         let shown = program.to_string_lossy().into_owned();
+        let config = P::client(&self.hosting)?;
         let task = self.task::<P>(shown);
-        let driven = runtime.block_on(drive(P::client(), process, task));
+        let driven = runtime.block_on(drive(config, process, task));
         runtime.shutdown_background();
         match driven {
             Ok(driven) => Ok(code(&driven)),
@@ -244,6 +254,9 @@ fn rerun(args: &DriveArgs) -> String {
     }
     if let Some(path) = &args.offer {
         words.extend(["--offer".into(), quoted(path.as_os_str())]);
+    }
+    if let Some(members) = &args.initialize {
+        words.extend(["--initialize".into(), quoted(OsStr::new(members))]);
     }
     words.extend(args.prompts.iter().map(|text| quoted(OsStr::new(text))));
     words.push("--".into());

@@ -3,6 +3,7 @@
 //! A protocol is one line in the table below, and one module with its impls of [`Served`] and [`Spoken`].
 
 pub mod agentx;
+mod claude;
 mod omp;
 mod openmax;
 
@@ -12,57 +13,25 @@ use turnwire::protocol::agentx::Agentx;
 use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::Openmax;
 use turnwire::session::config::SessionConfig;
-use turnwire::vocab::{Frozen, ModelRef};
+use turnwire::vocab::{Frozen, ModelRef, Text};
 use turnwire_io::{Answer, Refrozen};
 
 use crate::args::ServeArgs;
 use crate::ids::IdKind;
 use crate::keep::Begun;
+use crate::say::Stop;
 use crate::start::Start;
 
-/// Makes the word of the command line of each protocol, and the way from the word to the type.
-macro_rules! protocols {
-    ($( $(#[doc = $about:literal])+ $name:ident, )*) => {
-        /// The protocols, as the command line names them.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-        pub enum ProtocolName {
-            $( $(#[doc = $about])+ $name, )*
-        }
-
-        impl ProtocolName {
-            /// Does a work in the protocol of this name.
-            pub fn with<W: Work>(self, work: W) -> W::Done {
-                match self {
-                    $( Self::$name => work.run::<$name>(), )*
-                }
-            }
-
-            /// The word.
-            pub const fn word(self) -> &'static str {
-                match self {
-                    $( Self::$name => <$name as Protocol>::NAME, )*
-                }
-            }
-        }
-    };
-}
-protocols! {
-    /// openmax-stdio/6
-    Openmax,
-    /// omp's RPC mode, protocol 1 and 2
-    Omp,
-}
-
-/// What is done in a protocol that only the command line names.
+/// What is done, as a host, in a protocol that only the command line names.
 pub trait Work {
     /// What comes of it.
     type Done;
 
     /// Does it.
-    fn run<P: Served + Spoken>(self) -> Self::Done;
+    fn run<P: Spoken>(self) -> Self::Done;
 }
 
-/// The protocols that can be served, as the command line names them.
+/// The protocols that can be served and driven, as the command line names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ServedName {
     /// openmax-stdio/6
@@ -76,6 +45,25 @@ pub enum ServedName {
 }
 
 impl ServedName {
+    /// The word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            ServedName::Openmax => Openmax::NAME,
+            ServedName::Omp => Omp::NAME,
+            ServedName::Agentx => Agentx::NAME,
+            ServedName::Claude => "claude",
+        }
+    }
+
+    /// Speaks in the protocol of this name.
+    pub fn speak<W: Work>(self, work: W) -> W::Done {
+        match self {
+            ServedName::Openmax => work.run::<Openmax>(),
+            ServedName::Omp => work.run::<Omp>(),
+            ServedName::Agentx | ServedName::Claude => work.run::<Agentx>(),
+        }
+    }
+
     /// Serves in the protocol of this name.
     pub fn with<W: ServeWork>(self, work: W) -> W::Done {
         match self {
@@ -142,8 +130,42 @@ pub trait Served: Protocol {
     }
 }
 
+/// How an agent is to be driven.
+#[derive(Clone, Copy, Debug)]
+pub struct Hosting<'a> {
+    /// The protocol.
+    pub name: ServedName,
+    /// What the agent is told as it is greeted, as a JSON object.
+    pub initialize: Option<&'a str>,
+}
+
+impl Hosting<'_> {
+    /// Refuses what only agentx and claude have.
+    ///
+    /// # Errors
+    /// [`Stop`] when it is wanted.
+    fn without_greeting(&self) -> Result<(), Stop> {
+        match self.initialize {
+            None => Ok(()),
+            Some(_) => Err(Stop::Settings(format!(
+                "drive: agents of {} aren't told anything by --initialize",
+                self.name.word()
+            ))),
+        }
+    }
+}
+
+/// The folder that this program was started in.
+fn here() -> Text {
+    let cwd = std::env::current_dir().unwrap_or_default();
+    cwd.to_string_lossy().into()
+}
+
 /// A protocol whose agents this program can drive.
 pub trait Spoken: Protocol {
     /// What its Client is built from.
-    fn client() -> Self::ClientConfig;
+    ///
+    /// # Errors
+    /// [`Stop`] when it can't be what the command line wants.
+    fn client(hosting: &Hosting<'_>) -> Result<Self::ClientConfig, Stop>;
 }

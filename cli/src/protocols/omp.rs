@@ -5,10 +5,11 @@ use turnwire::session::config::SessionConfig;
 use turnwire::vocab::RawJson;
 use turnwire_io::Answer;
 
-use super::{Opening, Served, Spoken};
+use super::{Hosting, Opening, Served, Spoken, here};
 use crate::args::ServeArgs;
 use crate::ids::IdKind;
 use crate::object::{Members, json};
+use crate::say::Stop;
 use crate::settings::values::Api;
 use crate::settings::{Model, Settings};
 
@@ -39,12 +40,12 @@ impl Served for Omp {
 }
 
 impl Spoken for Omp {
-    fn client() -> ClientConfig {
-        let cwd = std::env::current_dir().unwrap_or_default();
-        ClientConfig {
-            cwd: cwd.to_string_lossy().into(),
+    fn client(hosting: &Hosting<'_>) -> Result<ClientConfig, Stop> {
+        hosting.without_greeting()?;
+        Ok(ClientConfig {
+            cwd: here(),
             ..ClientConfig::default()
-        }
+        })
     }
 }
 

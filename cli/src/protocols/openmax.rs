@@ -6,9 +6,10 @@ use turnwire::session::schema_tokens;
 use turnwire::vocab::ToolSpec;
 use turnwire_io::{Answer, Asked, Refrozen};
 
-use super::{Opening, Served, Spoken};
+use super::{Hosting, Opening, Served, Spoken};
 use crate::args::ServeArgs;
 use crate::ids::IdKind;
+use crate::say::Stop;
 use crate::settings::Settings;
 use crate::start::Start;
 
@@ -60,8 +61,9 @@ impl Served for Openmax {
 }
 
 impl Spoken for Openmax {
-    fn client() -> ClientConfig {
-        ClientConfig::default()
+    fn client(hosting: &Hosting<'_>) -> Result<ClientConfig, Stop> {
+        hosting.without_greeting()?;
+        Ok(ClientConfig::default())
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod agentx_client_kit;
 mod agentx_kit;
+mod client_laws;
 mod client_recordings;
 mod credentials;
 mod permissions;
