@@ -457,7 +457,9 @@ impl Flow {
             };
             return out.finding(format!("a result {what}: {:?}", super::calls::cut_id(wire)));
         }
-        if !open && spot.stopped && given.error && calls.skip(wire, out) {
+        // One that was made and never begun; while the reply streams, nobody can say so yet.
+        let whole = self.request().is_none();
+        if !open && spot.stopped && given.error && whole && calls.skip(wire, out) {
             return;
         }
         let call = calls.begin(wire, "", None, spot, out);

@@ -54,9 +54,10 @@ impl ClientFace {
             Record::Result(told) => self.result(told, out),
             Record::Stream(told) => return self.stream(told, out),
             Record::ToolProgress(told) => {
-                let spot = self.spot_of(told.parent_tool_use_id.value().map(|id| &**id), out);
-                if let Some(spot) = spot {
-                    let wire = &*told.tool_use_id;
+                let wire = &*told.tool_use_id;
+                let known = self.book.calls.run_of(wire).map(|run| self.spot_in(run, out));
+                let parent = told.parent_tool_use_id.value().map(|id| &**id);
+                if let Some(spot) = known.or_else(|| self.spot_of(parent, out)) {
                     self.book
                         .calls
                         .begin(wire, &told.tool_name, None, spot, out);
@@ -102,22 +103,23 @@ impl ClientFace {
         out: &mut Out,
     ) -> CallId {
         let run = self.book.calls.run_of(wire).unwrap_or(RunId::MAIN);
-        let spot = match self.runs.flow(run) {
-            Some(flow) => flow.spot(),
-            None => {
-                self.content(out);
-                let turn = self.turn.as_ref();
-                turn.map_or(
-                    super::calls::Spot {
-                        run: RunId::MAIN,
-                        placed: false,
-                        stopped: false,
-                    },
-                    |turn| turn.flow.spot(),
-                )
-            }
-        };
+        let spot = self.spot_in(run, out);
         self.book.calls.begin(wire, name, input, spot, out)
+    }
+
+    /// Where a call of this run would begin; the main one's, where the run is over.
+    fn spot_in(&mut self, run: RunId, out: &mut Out) -> super::calls::Spot {
+        if let Some(flow) = self.runs.flow(run) {
+            return flow.spot();
+        }
+        self.content(out);
+        let nowhere = super::calls::Spot {
+            run: RunId::MAIN,
+            placed: false,
+            stopped: false,
+        };
+        let turn = self.turn.as_ref();
+        turn.map_or(nowhere, |turn| turn.flow.spot())
     }
 
     fn assistant(&mut self, told: &Assistant<'_>, out: &mut Out) {
@@ -201,7 +203,13 @@ impl ClientFace {
         for (wire, given) in results {
             let failed = given.error;
             self.runs.call_over(&wire, failed, &mut self.book, out);
-            if let Some(parent) = parent {
+            // A call ends where it was made, whatever its result says of that.
+            let run = self.book.calls.run_of(&wire);
+            if let Some(flow) = run.and_then(|run| self.runs.flow(run)) {
+                flow.tool_result(&wire, given, &mut self.book, out);
+                continue;
+            }
+            if let (Some(parent), None) = (parent, run) {
                 let most = self.config.reply_bytes;
                 if let Some(flow) = self.runs.of_parent(parent, most, &self.book, out) {
                     flow.tool_result(&wire, given, &mut self.book, out);
