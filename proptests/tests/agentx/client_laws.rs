@@ -370,7 +370,9 @@ proptest! {
 fn l1_l2_l5_recordings_say_the_same_however_they_come() {
     for (name, rows) in all() {
         let rig = heard(&rows, client_config(Policy::CLAUDE));
-        if rig.told.iter().any(|(told, _)| matches!(told, ClientInput::Call(call) if call.command == Command::Barrier)) {
+        if rig.told.iter().any(
+            |(told, _)| matches!(told, ClientInput::Call(call) if call.command == Command::Barrier),
+        ) {
             continue;
         }
         let own = |result: Result<(), turnwire_proptests::laws::Broken>| {
@@ -386,7 +388,11 @@ fn l1_l2_l5_recordings_say_the_same_however_they_come() {
 /// L9: a line of the real program, damaged anywhere, costs nothing but itself.
 #[test]
 fn l9_damaged_lines_of_the_real_program() {
-    for name in ["tool_parallel_allow_deny", "two_queued_midturn", "hooks_permission_request_race"] {
+    for name in [
+        "tool_parallel_allow_deny",
+        "two_queued_midturn",
+        "hooks_permission_request_race",
+    ] {
         let rows = named(name);
         for damage in 0..40usize {
             let damaged: Vec<(u64, Row)> = rows

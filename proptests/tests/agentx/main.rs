@@ -11,7 +11,9 @@
 mod agentx_client_kit;
 mod agentx_kit;
 mod client_laws;
+mod client_questions;
 mod client_recordings;
+mod client_scenes;
 mod credentials;
 mod permissions;
 mod prompts;

@@ -141,6 +141,12 @@ impl Calls {
         self.open.iter().any(|open| open.run == run)
     }
 
+    /// Whether a call of the run is open, or hasn't begun.
+    pub(super) fn is_busy(&self, run: RunId) -> bool {
+        let mut listed = self.listed.iter();
+        self.any_open(run) || listed.any(|listed| listed.run == run && !listed.begun)
+    }
+
     /// Whether a call of this id is named by a reply, and hasn't begun.
     pub(super) fn waits(&self, wire: &str) -> bool {
         let waits = |listed: &Listed| !listed.begun && listed.wire == wire;

@@ -292,7 +292,8 @@ impl Flow {
             let again = self.step.as_ref().is_some_and(|step| {
                 step.request.is_none() && !step.last.is_empty() && step.last == *told_message.id
             });
-            if again {
+            // Where nothing is left to do, it is another reply of an agent that gives ids twice.
+            if again && book.calls.is_busy(self.run) {
                 // More of a reply whose first calls are done already.
                 self.start_request(Seen::Inferred, out);
             } else {

@@ -55,7 +55,11 @@ impl ClientFace {
             Record::Stream(told) => return self.stream(told, out),
             Record::ToolProgress(told) => {
                 let wire = &*told.tool_use_id;
-                let known = self.book.calls.run_of(wire).map(|run| self.spot_in(run, out));
+                let known = self
+                    .book
+                    .calls
+                    .run_of(wire)
+                    .map(|run| self.spot_in(run, out));
                 let parent = told.parent_tool_use_id.value().map(|id| &**id);
                 if let Some(spot) = known.or_else(|| self.spot_of(parent, out)) {
                     self.book
