@@ -71,6 +71,34 @@ fn the_demo_speaks_omp_too() {
     assert_eq!(events(&lines, "settled").len(), 1);
 }
 
+#[test]
+fn the_demo_speaks_agentx_and_claude_too() {
+    for protocol in ["agentx", "claude"] {
+        let place = Place::new();
+        let lines = place.run(&["demo", protocol, "--json"], "").json();
+        let opened = events(&lines, "opened");
+        assert!(opened[0]["product"].as_str().unwrap().starts_with(protocol));
+        assert_eq!(events(&lines, "finding"), [] as [&Value; 0]);
+        assert_eq!(events(&lines, "tool_ended")[0]["ok"], true);
+        assert_eq!(events(&lines, "prompt_ended")[0]["end"], "finished");
+        assert_eq!(events(&lines, "settled").len(), 1);
+    }
+}
+
+#[test]
+fn only_claude_is_told_anything_as_it_is_greeted() {
+    let place = Place::new();
+    let drive = |protocol, json| {
+        let args = ["drive", protocol, "--initialize", json, "hi", "--", "false"];
+        place.run(&args, "")
+    };
+    for (protocol, json) in [("omp", "{}"), ("agentx", "{}"), ("claude", "[]")] {
+        let done = drive(protocol, json);
+        assert_eq!(done.code, Some(2), "{}", done.stderr);
+    }
+    assert_ne!(drive("claude", "{\"title\":\"t\"}").code, Some(2));
+}
+
 /// An omp of the oldest sort, as a shell script: it answers what it is asked for at the start, and one prompt.
 fn old_omp(stop: &str) -> String {
     format!(
