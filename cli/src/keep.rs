@@ -45,7 +45,7 @@ pub fn begin(start: &Start, named: &Named, made: &str, now_ms: u64) -> Result<Be
     let (Some(store), Some(project)) = (&start.store, project) else {
         let why = match project {
             None => format!("the path {} isn't UTF-8 text", start.root.display()),
-            Some(_) => "there is no home folder".to_owned(),
+            Some(_) => "sessions aren't kept here, or there is no home folder".to_owned(),
         };
         if go_on {
             return Err(Stop::Session(format!("no session can go on: {why}")));

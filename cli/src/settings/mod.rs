@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::args::ServeArgs;
+use crate::args::{Named, ServeArgs};
 use crate::external::Found;
 use crate::say::Stop;
 use crate::skills;
@@ -190,7 +190,12 @@ pub fn resolve(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<Settin
             name.as_str()
         )));
     }
-    let store = match (args.session.no_store, args.go_on) {
+    let goes_on = args.go_on
+        || match args.foreign.resumed {
+            Named::Resume(_) | Named::Copy { .. } => true,
+            Named::Any | Named::New(_) => false,
+        };
+    let store = match (args.session.no_store, goes_on) {
         (true, _) => Some(false),
         (false, true) => Some(true),
         (false, false) => None,

@@ -189,6 +189,8 @@ fn a_session_goes_on_by_its_id_and_a_copy_leaves_it_as_it_was() {
     assert_eq!(run(&["--resume", id]), id);
     assert_eq!(told(4), 5);
     refused(at(&home, &provider, &["--resume", "nobody"]), "nobody");
+    // Without a model that is named, too.
+    refused(claude(&home, &["--resume", "nobody"]), "with the id nobody");
     refused(at(&home, &provider, &["--fork-session"]), "--fork-session");
     refused(
         at(&home, &provider, &["--session-id", "../../x"]),

@@ -149,3 +149,22 @@ fn variables_that_the_host_sets_reach_later_commands_but_no_key_and_none_of_ours
     let strict = said("agentx");
     assert!(strict.contains("[] [] [ses_"), "{strict}");
 }
+
+#[test]
+fn the_built_in_script_looks_around_under_every_name_of_its_tool() {
+    let home = Home::new();
+    for (protocol, tool) in [("agentx", "list_dir"), ("claude", "LS")] {
+        let mut program = Setup::serve_in(&home, protocol).start_as::<Agentx>();
+        let lines = program.turn("What is here?").to_vec();
+        let blocks = lines
+            .iter()
+            .filter_map(|line| line["message"]["content"].as_array());
+        let calls: Vec<_> = blocks
+            .flatten()
+            .filter(|block| block["type"] == "tool_use")
+            .collect();
+        assert_eq!(calls.len(), 1);
+        assert_eq!(calls[0]["name"], tool);
+        assert_eq!(results(&lines)[0]["is_error"], false);
+    }
+}
