@@ -153,3 +153,34 @@ fn omp_07_13_an_abort_takes_an_open_question_back() {
     assert_eq!(deltas(&program.turn("Still there?")), "Here.");
     assert_eq!(home.read("made"), None);
 }
+
+#[test]
+fn omp_07_an_abort_ends_a_compaction_and_nothing_is_lost() {
+    let home = Home::new();
+    let provider = Provider::start([
+        openai::says("A long story."),
+        Reply::stream().bytes(openai::text("In sum")).stall(),
+        openai::says("Once more."),
+    ]);
+    let mut program = Setup::omp(&home, &provider, "auto").start_as::<Omp>();
+    program.turn("Tell it.");
+    program.command("k", "compact", json!({}));
+    wait_for("the summary's request", || {
+        (provider.playing() == 1).then_some(())
+    });
+    program.command("a", "abort", json!({}));
+    program.see(&json!({ "type": "response", "id": "a", "success": true }));
+    let answers = of(program.seen(), "response");
+    let compact = answers.iter().find(|line| line["id"] == "k").unwrap();
+    assert_eq!(compact["success"], false, "{compact}");
+    wait_for("the request to be dropped", || {
+        (provider.playing() == 0).then_some(())
+    });
+    assert_eq!(deltas(&program.turn("Again?")), "Once more.");
+    // What would have been summarised is still there, word for word.
+    let body = provider.request(3).json().to_string();
+    assert!(
+        body.contains("Tell it.") && body.contains("A long story."),
+        "{body}"
+    );
+}

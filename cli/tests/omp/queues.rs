@@ -98,3 +98,68 @@ fn omp_05_a_prompt_in_an_open_run_says_how_or_fails() {
     program.see(&json!({ "type": "prompt_result", "id": "p3", "status": "completed" }));
     assert_eq!(of(program.seen(), "prompt_result").len(), 2);
 }
+
+#[test]
+fn omp_06_a_prompt_that_was_taken_back_is_never_sent() {
+    let (home, gate) = (Home::new(), Gate::new());
+    let provider = Provider::start([held(&gate), openai::says("Alone.")]);
+    let mut program = Setup::omp(&home, &provider, "auto").start_as::<Omp>();
+    program.streaming("p", "Do the first.");
+    program.command(
+        "q",
+        "prompt",
+        json!({ "message": "Do the second.", "streamingBehavior": "followUp" }),
+    );
+    program.see(&json!({ "type": "response", "id": "q", "success": true }));
+    let taken = json!({ "message": "Do the second.", "queue": "followUp" });
+    let response = program.ask("remove_queued_message", taken.clone());
+    assert_eq!(response["data"]["removed"], true, "{response}");
+    assert_eq!(program.data("get_state")["queuedMessageCount"], 0);
+    // It is gone: there is nothing to take back a second time.
+    let response = program.ask("remove_queued_message", taken);
+    assert_eq!(response["data"]["removed"], false, "{response}");
+    gate.open();
+    program.see(&json!({ "type": "prompt_result", "id": "p", "status": "completed" }));
+    program.see_type("session_settled");
+    let ends = of(program.seen(), "prompt_result");
+    let ends: Vec<_> = ends
+        .iter()
+        .map(|end| (&end["id"], &end["status"]))
+        .collect();
+    assert_eq!(
+        ends,
+        [
+            (&json!("q"), &json!("aborted")),
+            (&json!("p"), &json!("completed"))
+        ]
+    );
+    assert_eq!(deltas(&program.turn("And now?")), "Alone.");
+    let body = provider.request(2).json().to_string();
+    assert!(!body.contains("the second"), "{body}");
+}
+
+#[test]
+fn omp_07_what_an_abort_gives_back_shows_in_no_queue() {
+    let (home, gate) = (Home::new(), Gate::new());
+    let provider = Provider::start([held(&gate), openai::says("Alone.")]);
+    let mut program = Setup::omp(&home, &provider, "auto").start_as::<Omp>();
+    program.streaming("p", "Do the first.");
+    for (id, message) in [("q", "Second."), ("r", "Third.")] {
+        program.command(
+            id,
+            "prompt",
+            json!({ "message": message, "streamingBehavior": "followUp" }),
+        );
+        program.see(&json!({ "type": "response", "id": id, "success": true }));
+    }
+    let back = program.ask("abort_and_restore_queue", json!({}));
+    let given: Vec<_> = back["data"]["followUp"].as_array().unwrap().to_vec();
+    assert_eq!(given.len(), 2, "{back}");
+    program.see_type("session_settled");
+    let waiting: Vec<usize> = of(program.seen(), "queue_update")
+        .iter()
+        .map(|line| line["followUp"].as_array().map_or(99, Vec::len))
+        .collect();
+    assert_eq!(waiting, [1, 2, 0]);
+    assert_eq!(deltas(&program.turn("And now?")), "Alone.");
+}
