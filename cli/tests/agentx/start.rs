@@ -21,7 +21,7 @@ fn named(protocol: &str) -> (Home, Setup) {
 }
 
 #[test]
-fn wire_023_024_the_provider_is_named_and_nothing_of_how_it_is_reached() {
+fn wire_023_wire_024_ax_s27_the_provider_is_named_and_nothing_of_how_it_is_reached() {
     let (_home, setup) = named("agentx");
     let mut program = setup.start_as::<Agentx>();
     let init = program.see_type("system");

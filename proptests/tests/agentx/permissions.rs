@@ -56,7 +56,7 @@ fn request(text: &str) -> Result<CanUseTool<'_>, ()> {
 }
 
 #[test]
-fn ax_p01_to_p05_a_request_has_its_members() {
+fn ax_p01_p02_p03_p04_p05_a_request_has_its_members() {
     let whole =
         r#"{"subtype":"can_use_tool","tool_name":"Bash","input":{"a":null},"tool_use_id":"t"}"#;
     assert_eq!(odd_member(&request(whole).unwrap()), None);
@@ -332,7 +332,7 @@ fn ax_p21_a_success_without_a_payload_denies() {
 }
 
 #[test]
-fn ax_p23_to_p25_every_kind_of_update_reads_and_writes_back() {
+fn ax_p23_p24_p25_every_kind_of_update_reads_and_writes_back() {
     let full = Policy::AGENTX_FULL;
     for (update, id) in [
         (RULE.to_owned(), "AX-P23"),

@@ -87,7 +87,7 @@ fn ax_s02_separators_stay_within_their_line() {
 }
 
 #[test]
-fn ax_s03_a_permission_never_passes_the_call_that_it_is_about() {
+fn ax_s03_wire_003_a_permission_never_passes_the_call_that_it_is_about() {
     let mut duo = strict();
     duo.play("«u1» calls(c1:write,c2:write)");
     assert_eq!(
@@ -132,12 +132,63 @@ fn two_asks(policy: Policy) -> Duo {
 }
 
 #[test]
-fn ax_s05_the_end_of_the_input_rejects_every_request_that_is_open() {
+fn ax_s05_wire_008_the_end_of_the_input_rejects_every_request_that_is_open() {
     let mut duo = two_asks(Policy::AGENTX);
     duo.end();
     assert_eq!(duo.words(), "result(c1,error) running result(c2,error)");
     duo.play("reply");
     assert_eq!(duo.words(), "assistant(text) end(success,u1) idle exit(0)");
+}
+
+#[test]
+fn ax_s12_ax_01_wire_011_an_interrupt_withdraws_every_question_before_it_is_answered() {
+    let mut config = session_config(&Policy::AGENTX);
+    config.tools.push(tool("peek", SideEffect::Read));
+    config.rules.push(Rule {
+        behaviour: RuleBehaviour::Ask,
+        tool: "peek".into(),
+        pattern: None,
+    });
+    let mut server = server_config(Policy::AGENTX);
+    server.flush = true;
+    let mut duo = Duo::with(server, config);
+    duo.play("«u1» calls(c0:look,c1:peek,c2:peek)");
+    assert_eq!(duo.requests.len(), 2);
+    duo.lines.clear();
+    duo.play("«interrupt:i1» settle");
+    assert_eq!(
+        duo.words(),
+        "withdraw(1) withdraw(2) answer(i1) result(c0,error) result(c1,error) result(c2,error) \
+         end(error_during_execution,u1)"
+    );
+    assert_eq!(duo.settle_ask(AgentxOutcome::Default), AgentxAsk::Flush);
+    assert_eq!(duo.words(), "idle");
+    duo.play("«allow#1» «allow#2» «u2» reply");
+    assert_eq!(duo.words(), "running assistant(text) end(success,u2)");
+}
+
+#[test]
+fn ax_s12_ax_01_finite_work_ends_before_the_result_of_an_interrupted_turn() {
+    let mut duo = strict();
+    beside(&mut duo);
+    duo.play("«interrupt:i1»");
+    assert_eq!(duo.words(), "running task_started answer(i1)");
+    duo.event(What::TurnEnded {
+        turn: TurnId(1),
+        end: End::Cancelled(CancelWhy::Host),
+        answer: None,
+        report: Box::default(),
+        pending: Pending {
+            background: true,
+            ..Pending::default()
+        },
+    });
+    assert_eq!(duo.words(), "");
+    duo.event(What::Job(JobStep::Ended, job(JobState::Exited(0))));
+    assert_eq!(
+        duo.words(),
+        "task_notification end(error_during_execution,null) idle"
+    );
 }
 
 #[test]
@@ -188,7 +239,7 @@ fn with_hook(event: &str) -> Duo {
 }
 
 #[test]
-fn ax_s06_the_first_decision_wins_and_the_other_changes_nothing() {
+fn ax_s06_ax_p27_the_first_decision_wins_and_the_other_changes_nothing() {
     let mut duo = with_hook("PermissionRequest");
     duo.play("«u1» calls(c1:write)");
     assert!(
@@ -292,32 +343,39 @@ fn ax_s07_an_answer_that_comes_twice_makes_one_result() {
     assert!(words.ends_with("end(success,u1) idle"));
 }
 
-#[test]
-fn ax_s09_a_result_waits_for_finite_work_and_idle_for_the_result() {
-    let mut duo = strict();
-    let record = |state| {
-        Box::new(JobRecord {
-            job: JobId(1),
-            id: "job-1".into(),
-            generation: "".into(),
-            revision: 1,
-            kind: JobKind::Shell,
-            call: None,
-            command: "make".into(),
-            description: None,
-            cwd: None,
-            state,
-            finite: true,
-            times_ms: [None; 4],
-            output: None,
-            faults: [None, None, None],
-        })
-    };
+/// A turn, and a command beside it.
+fn beside(duo: &mut Duo) {
     duo.event(What::TurnStarted {
         turn: TurnId(1),
         cause: Cause::Prompt,
     });
-    duo.event(What::Job(JobStep::Started, record(JobState::Running)));
+    duo.event(What::Job(JobStep::Started, job(JobState::Running)));
+}
+
+/// A command beside a turn.
+fn job(state: JobState) -> Box<JobRecord> {
+    Box::new(JobRecord {
+        job: JobId(1),
+        id: "job-1".into(),
+        generation: "".into(),
+        revision: 1,
+        kind: JobKind::Shell,
+        call: None,
+        command: "make".into(),
+        description: None,
+        cwd: None,
+        state,
+        finite: true,
+        times_ms: [None; 4],
+        output: None,
+        faults: [None, None, None],
+    })
+}
+
+#[test]
+fn ax_s09_wire_004_a_result_waits_for_finite_work_and_idle_for_the_result() {
+    let mut duo = strict();
+    beside(&mut duo);
     duo.event(What::TurnEnded {
         turn: TurnId(1),
         end: End::Finished { finish: None },
@@ -329,7 +387,7 @@ fn ax_s09_a_result_waits_for_finite_work_and_idle_for_the_result() {
         },
     });
     assert_eq!(duo.words(), "running task_started");
-    duo.event(What::Job(JobStep::Ended, record(JobState::Exited(0))));
+    duo.event(What::Job(JobStep::Ended, job(JobState::Exited(0))));
     assert_eq!(duo.words(), "task_notification end(success,null) idle");
 }
 

@@ -70,7 +70,7 @@ fn ax_s24_without_the_capability_attachments_are_refused_and_text_is_not() {
 }
 
 #[test]
-fn ax_s28_live_setters_of_the_strict_wire_fail_each_in_its_way() {
+fn ax_s28_wire_025_ax_03_live_setters_of_the_strict_wire_fail_each_in_its_way() {
     let mut duo = strict();
     let error = |duo: &mut Duo, request: Value| {
         let response = answer(duo, request);
@@ -115,6 +115,12 @@ fn ax_s28_live_setters_of_the_strict_wire_fail_each_in_its_way() {
     duo.say(&json!({"type":"control_request","request_id":"r9"}));
     assert_eq!(one(&mut duo)["response"]["subtype"], "error");
     assert!(duo.commands.is_empty(), "{:?}", duo.commands);
+    for subtype in ["initialize", "interrupt", "mcp_status", "get_context_usage"] {
+        let response = answer(&mut duo, json!({"subtype":subtype}));
+        assert_eq!(response["subtype"], "success", "{subtype}");
+        let payload = response.get("response");
+        assert_eq!(payload.is_none(), subtype == "interrupt", "{subtype}");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@
     reason = "a test may fail"
 )]
 
+mod agentx;
 mod ids;
 mod page;
 mod scenes;
@@ -123,10 +124,16 @@ fn what_is_whole_is_called_so_in_the_readme() {
         let Some(protocol) = part.protocol else {
             continue;
         };
-        let begin = format!("| {protocol} as the agent");
-        let row = readme.lines().find(|line| line.starts_with(&begin));
-        let says = row.is_some_and(|row| row.contains("the whole protocol"));
-        if says != part.is_whole() {
+        // A row may be about presets of one protocol: "agentx and claude as the agent".
+        let begin = format!("| {protocol} ");
+        let row = readme
+            .lines()
+            .find(|line| line.starts_with(&begin) && line.contains("as the agent"));
+        let Some(row) = row else {
+            wrong.push(format!("{protocol} has no row in the table of README.md"));
+            continue;
+        };
+        if row.contains("the whole protocol") != part.is_whole() {
             wrong.push(format!(
                 "{protocol}: the table of README.md and the table of the ledger differ on whether it is whole"
             ));

@@ -111,10 +111,14 @@ impl Found {
         }
     }
 
-    /// Reads the calls of macros that make tests: the first word of each entry is a name.
+    /// Reads the calls of macros that make tests, at any depth: the first word of each entry is a name, or, where a
+    /// block of nothing but words follows it, each word of the block is.
     fn called(&mut self, tokens: TokenStream) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         for (index, token) in tokens.iter().enumerate() {
+            if let TokenTree::Group(group) = token {
+                self.called(group.stream());
+            }
             let TokenTree::Ident(word) = token else {
                 continue;
             };
@@ -124,12 +128,20 @@ impl Found {
                 self.makers.contains(&word.to_string()),
                 tokens.get(index + 2),
             ) {
-                let mut first = true;
+                let (mut first, mut after_name) = (true, false);
                 for token in group.stream() {
                     match token {
                         TokenTree::Ident(name) if first => self.names.push(name.to_string()),
+                        TokenTree::Group(block) if after_name => {
+                            if let Some(words) = words(block.stream()) {
+                                self.names.pop();
+                                self.names.extend(words);
+                                (first, after_name) = (true, false);
+                                continue;
+                            }
+                        }
                         TokenTree::Punct(punct) if matches!(punct.as_char(), ',' | ';') => {
-                            first = true;
+                            (first, after_name) = (true, false);
                             continue;
                         }
                         TokenTree::Group(_)
@@ -137,11 +149,21 @@ impl Found {
                         | TokenTree::Punct(_)
                         | TokenTree::Literal(_) => {}
                     }
-                    first = false;
+                    (first, after_name) = (false, first);
                 }
             }
         }
     }
+}
+
+/// The words of a block that has nothing else, and at least one.
+fn words(tokens: TokenStream) -> Option<Vec<String>> {
+    let words = tokens.into_iter().map(|token| match token {
+        TokenTree::Ident(word) => Some(word.to_string()),
+        TokenTree::Group(_) | TokenTree::Punct(_) | TokenTree::Literal(_) => None,
+    });
+    let words: Vec<String> = words.collect::<Option<_>>()?;
+    (!words.is_empty()).then_some(words)
 }
 
 /// The words of an attribute's path, if this is the bracket of one.
@@ -209,6 +231,9 @@ fn tests_are_found_wherever_they_stand() {
             second: "B";
         }
         other! { no: "C"; }
+        macro_rules! suite {
+            ($driver:ty) => { $crate::made! { $driver; session { third fourth } writer { fifth } } };
+        }
     "##;
     let found = names(source).unwrap();
     let wanted = [
@@ -219,6 +244,9 @@ fn tests_are_found_wherever_they_stand() {
         "in_a_macro",
         "first",
         "second",
+        "third",
+        "fourth",
+        "fifth",
     ];
     assert_eq!(found, wanted);
     assert!(names("fn broken( {").is_err());

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use super::agentx;
+use turnwire::protocol::agentx::Agentx;
 use turnwire::protocol::observer::{Observed, Rule, Unseen};
 use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::Openmax;
@@ -58,7 +60,7 @@ const OMP_OWES: &[(&str, &str)] = &[
 ];
 
 /// Protocols that are being built: their ids are in no table yet.
-const COMING: &[&str] = &["WIRE-", "AX-"];
+const COMING: &[&str] = &["OS-", "SP-"];
 
 /// Whether an id belongs to a protocol that is being built.
 pub fn is_coming(id: &str) -> bool {
@@ -83,6 +85,13 @@ pub fn parts() -> Vec<Part> {
     vec![
         protocol::<Openmax>(&[]),
         protocol::<Omp>(OMP_OWES),
+        protocol::<Agentx>(agentx::OWES),
+        Part {
+            owed: agentx::SCENES_OWE,
+            ..part("agentx: acceptance scenarios", agentx::SCENARIOS)
+        },
+        part("agentx: permissions", agentx::PERMISSIONS),
+        part("agentx: all of its tables", agentx::TABLES),
         part("Any session", GUARANTEES),
         part("Every machine", LAWS),
         part("The session's invariants", INVARIANTS),
