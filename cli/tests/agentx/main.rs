@@ -15,5 +15,6 @@ const DRIVER: &str = "tokio";
 mod asks;
 mod ends;
 mod foreign;
+mod matrix;
 mod start;
 mod turns;

@@ -14,5 +14,7 @@ const DRIVER: &str = "blocking";
 mod asks;
 #[path = "../agentx/ends.rs"]
 mod ends;
+#[path = "../agentx/matrix.rs"]
+mod matrix;
 #[path = "../agentx/turns.rs"]
 mod turns;

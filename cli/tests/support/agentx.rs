@@ -22,7 +22,8 @@ impl Talk for Agentx {
     fn check(line: &Value, _: &Value) {
         let kind = line["type"].as_str();
         assert!(kind.is_some(), "no type: {line}");
-        if !kind.is_some_and(|kind| kind.starts_with("control_") || kind == "keep_alive") {
+        let alone = ["control_", "attachment_", "keep_alive"];
+        if !kind.is_some_and(|kind| alone.iter().any(|begin| kind.starts_with(begin))) {
             assert!(line["session_id"].is_string(), "{line}");
             assert!(line["uuid"].is_string(), "{line}");
         }

@@ -153,6 +153,42 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
         "init running assistant(text) assistant(text) end(success,u1) idle",
         "queued(u1) running started(u1) init assistant(thinking) assistant(text) end(success,u1) idle completed(u1)",
     ),
+    (
+        "a call that nobody is asked about",
+        "«u1» calls(c1:look) ran(c1) reply",
+        "init running assistant(text) assistant(tool_use) result(c1) assistant(text) end(success,u1) idle",
+        "queued(u1) running started(u1) init assistant(text) assistant(tool_use) result(c1) assistant(text) \
+         end(success,u1) idle completed(u1)",
+    ),
+    (
+        "wire_010 an interrupt before the first byte",
+        "«u1» «interrupt:i1» settle",
+        "init running answer(i1) end(error_during_execution,u1) idle",
+        "queued(u1) running started(u1) init answer(i1) user end(error_during_execution,u1) idle cancelled(u1)",
+    ),
+    (
+        "wire_010 an interrupt while a tool runs",
+        "«u1» calls(c1:look) «interrupt:i1» settle",
+        "init running assistant(text) assistant(tool_use) answer(i1) result(c1,error) \
+         end(error_during_execution,u1) idle",
+        "queued(u1) running started(u1) init assistant(text) assistant(tool_use) answer(i1) result(c1,error) user \
+         end(error_during_execution,u1) idle cancelled(u1)",
+    ),
+    (
+        "wire_010 an interrupt in the wait before a retry",
+        "«u1» fail(500) «interrupt:i1» settle",
+        "init running answer(i1) end(error_during_execution,u1) idle",
+        "queued(u1) running started(u1) init retry(1) answer(i1) user end(error_during_execution,u1) idle cancelled(u1)",
+    ),
+    (
+        "wire_010 an interrupt while the history is summarised",
+        "«u1» reply «u2» fail(413) «interrupt:i1» settle",
+        "init running assistant(text) end(success,u1) idle running status(compacting) answer(i1) status(null) \
+         end(error_during_execution,u2) idle",
+        "queued(u1) running started(u1) init assistant(text) end(success,u1) idle completed(u1) queued(u2) running \
+         started(u2) init status(compacting) answer(i1) status(null) user end(error_during_execution,u2) idle \
+         cancelled(u2)",
+    ),
 ];
 
 fn claude(partial: bool) -> Duo {

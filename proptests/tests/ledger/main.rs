@@ -15,6 +15,7 @@ mod agentx;
 mod ids;
 mod page;
 mod scenes;
+mod scenes_agentx;
 mod sources;
 mod tables;
 

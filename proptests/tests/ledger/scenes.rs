@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::scenes_agentx;
 use super::sources::Test;
 
 /// Where the tests of a level stand.
@@ -9,13 +10,13 @@ const MEMORY: &str = "proptests/tests/";
 const PROGRAM: &str = "cli/tests/";
 
 /// A scenario, with its tests: file without ending, `::`, function.
-struct Scene {
+pub struct Scene {
     what: &'static str,
     memory: &'static [&'static str],
     program: &'static [&'static str],
 }
 
-const fn scene(
+pub const fn scene(
     what: &'static str,
     memory: &'static [&'static str],
     program: &'static [&'static str],
@@ -477,7 +478,11 @@ const OMP_SCENES: &[Scene] = &[
 ];
 
 /// The protocols, with their scenarios.
-const MATRICES: &[(&str, &[Scene])] = &[("openmax", SCENES), ("omp", OMP_SCENES)];
+const MATRICES: &[(&str, &[Scene])] = &[
+    ("openmax", SCENES),
+    ("omp", OMP_SCENES),
+    ("agentx", scenes_agentx::SCENES),
+];
 
 /// Scenarios that lack tests, and tests that aren't there. `source` gives the text of a file.
 pub fn wrong(tests: &[Test], source: &dyn Fn(&str) -> String) -> Vec<String> {
