@@ -66,9 +66,8 @@ export function driveScenes(turnwire: string, agent: Agent): Scene[] {
 		}),
 
 		scene("a tool", async stage => {
-			// It only reads, so nobody is asked.
 			stage.provider.script(call("I look.", shell("pwd")), say("Seen."));
-			const drive = await whole(stage, ["Run it."]);
+			const drive = await whole(stage, ["Run it."], "--allowedTools", "Bash");
 			const [begun] = drive.all("tool_started");
 			const [ended] = drive.all("tool_ended");
 			assert.match(begun!.name, /^bash$/i);

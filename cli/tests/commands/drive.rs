@@ -79,9 +79,7 @@ fn the_demo_speaks_agentx_and_claude_too() {
         let opened = events(&lines, "opened");
         assert!(opened[0]["product"].as_str().unwrap().starts_with(protocol));
         assert_eq!(events(&lines, "finding"), [] as [&Value; 0]);
-        // The tools of claude have other names than those that the script calls.
-        let tools = events(&lines, "tool_ended");
-        assert!(protocol == "claude" || tools[0]["ok"] == true);
+        assert_eq!(events(&lines, "tool_ended")[0]["ok"], true);
         assert_eq!(events(&lines, "prompt_ended")[0]["end"], "finished");
         assert_eq!(events(&lines, "settled").len(), 1);
     }
