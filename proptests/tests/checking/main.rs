@@ -11,6 +11,7 @@
 mod agentx_recordings;
 mod check_reader;
 mod noticed;
+mod noticed_agentx;
 mod observer_kit;
 mod observer_laws;
 mod observer_recordings;

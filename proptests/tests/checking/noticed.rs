@@ -18,6 +18,7 @@ use std::rc::Rc;
 
 use serde_json::Value;
 use turnwire::frame::{Place, Split, SplitKind};
+use turnwire::protocol::agentx::{Agentx, ObserverConfig as AgentxConfig, Policy};
 use turnwire::protocol::observer::{Dir, Observed, Observer, Severity, Sides, Watch};
 use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::{ObserverConfig, Openmax, Wire};
@@ -25,6 +26,8 @@ use turnwire_proptests::reference::Judged;
 use turnwire_proptests::scenario::Scenario;
 use turnwire_proptests::world::{Speaks, Tamper, play_ends, session_world};
 
+use crate::agentx_recordings;
+use crate::noticed_agentx::REASONS;
 use crate::observer_kit::laws::{Recorded, crossed, recorded};
 use crate::observer_kit::{fixtures, recordings};
 use crate::omp_kit;
@@ -140,8 +143,8 @@ impl Tamper for Scribe {
     }
 }
 
-/// Streams of worlds that were played, whatever happened in them.
-fn worlds<P: Speaks>() -> Vec<Stream<P>>
+/// Streams of worlds that were played, whatever happened in them. By their seeds protocols choose among presets.
+fn worlds<P: Speaks>(seeds: &[u8]) -> Vec<Stream<P>>
 where
     Config<P>: Copy + Default,
 {
@@ -158,6 +161,9 @@ where
             .collect();
         let mut scenario = Scenario::decode(&data);
         scenario.setup.world = 0;
+        if let Some(seed) = seeds.iter().cycle().nth(number as usize) {
+            scenario.setup.seed = *seed;
+        }
         // Something happens first.
         let story = STORIES[number as usize % STORIES.len()];
         let first = Scenario::parse(&format!("turnwire scenario 1\n{story}")).unwrap();
@@ -174,7 +180,7 @@ where
             name: format!("world {number}"),
             lines,
             exit: None,
-            config: Config::<P>::default(),
+            config: P::observer(&scenario.setup),
         });
     }
     streams
@@ -188,6 +194,11 @@ fn name(line: &Value) -> String {
         "message_update" => word(&line["assistantMessageEvent"]["type"]),
         "message_start" | "message_end" => word(&line["message"]["role"]),
         "extension_ui_request" => word(&line["method"]),
+        "system" | "result" => word(&line["subtype"]),
+        "stream_event" => word(&line["event"]["type"]),
+        "control_request" => word(&line["request"]["subtype"]),
+        "control_response" => word(&line["response"]["subtype"]),
+        "assistant" | "user" => word(&line["message"]["content"][0]["type"]),
         _ => String::new(),
     };
     [kind, more]
@@ -210,6 +221,13 @@ const NAMED: &[&str] = &[
     "approval_id",
     "stop_reason",
     "outcome",
+    "uuid",
+    "request_id",
+    "tool_use_id",
+    "prompt_uuid",
+    "parent_tool_use_id",
+    "subtype",
+    "state",
 ];
 
 /// The line with one member changed, for each that can be.
@@ -244,8 +262,21 @@ fn other_values(line: &Value) -> Vec<(String, Value)> {
         "contentIndex",
         index,
     );
+    put(&["event", "index"], "index", &line["event"]["index"]);
+    for id in ["request_id", "tool_use_id"] {
+        put(&["request", id], id, &line["request"][id]);
+        put(&["response", id], id, &line["response"][id]);
+    }
     let call = &line["message"]["toolCallId"];
     put(&["message", "toolCallId"], "toolCallId", call);
+    // Calls and their results, whose ids stand in a block.
+    for id in ["id", "tool_use_id"] {
+        if let Some(text) = line["message"]["content"][0][id].as_str() {
+            let mut changed = line.clone();
+            changed["message"]["content"][0][id] = Value::from(format!("{text}x"));
+            made.push((format!("change block.{id}"), changed));
+        }
+    }
     made
 }
 
@@ -382,7 +413,11 @@ fn small((_, bytes): &(String, Vec<u8>)) -> bool {
 }
 
 /// The recordings that the observer finds nothing in, and worlds.
-fn streams<P: Speaks>(files: &[(String, Vec<u8>)], config: Config<P>) -> Vec<Stream<P>>
+fn streams<P: Speaks>(
+    files: &[(String, Vec<u8>)],
+    config: Config<P>,
+    seeds: &[u8],
+) -> Vec<Stream<P>>
 where
     Config<P>: Copy + Default,
 {
@@ -391,7 +426,7 @@ where
         .filter(|file| small(file))
         .map(|file| Stream::recorded(recorded(file), config))
         .collect();
-    streams.extend(worlds::<P>());
+    streams.extend(worlds::<P>(seeds));
     streams.retain(|stream| {
         let found = stream.judged(&stream.lines);
         found
@@ -520,7 +555,7 @@ const OMP: &[(&str, &str)] = &[
 
 #[test]
 fn changes_of_omp_are_noticed() {
-    let streams = streams::<Omp>(&omp_kit::files(), Default::default());
+    let streams = streams::<Omp>(&omp_kit::files(), Default::default(), &[]);
     assert!(streams.len() > 70, "{}", streams.len());
     kept::<Omp>(&streams, OMP);
 }
@@ -587,7 +622,7 @@ const OPENMAX: &[(&str, &str)] = &[
 
 #[test]
 fn changes_of_openmax_are_noticed() {
-    let streams = streams::<Openmax>(&recordings(), ObserverConfig { wire: Wire::V5 });
+    let streams = streams::<Openmax>(&recordings(), ObserverConfig { wire: Wire::V5 }, &[]);
     assert!(streams.len() > 50, "{}", streams.len());
     kept::<Openmax>(&streams, OPENMAX);
 }
@@ -601,7 +636,7 @@ fn bound(host: &str, agent: &str) -> bool {
 /// A world's stream, cut off anywhere, or with lines that crossed, gives no false alarm.
 #[test]
 fn worlds_of_omp_that_are_cut_or_cross_give_no_false_alarm() {
-    for (number, stream) in worlds::<Omp>().iter().enumerate() {
+    for (number, stream) in worlds::<Omp>(&[]).iter().enumerate() {
         let errors = |lines: &[(Dir, Vec<u8>)]| {
             let found = stream.judged(lines);
             let of_error = |(_, severity): &&(&str, Severity)| *severity == Severity::Error;
@@ -649,6 +684,16 @@ fn worlds_of_omp_that_are_cut_or_cross_give_no_false_alarm() {
             );
         }
     }
+}
+
+#[test]
+fn changes_of_agentx_are_noticed() {
+    let claude = AgentxConfig {
+        policy: Policy::CLAUDE,
+    };
+    let streams = streams::<Agentx>(&agentx_recordings::files(), claude, &[0, 1, 2]);
+    assert!(streams.len() > 60, "{}", streams.len());
+    kept::<Agentx>(&streams, REASONS);
 }
 
 #[test]
