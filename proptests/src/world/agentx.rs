@@ -199,11 +199,10 @@ impl Speaks for Agentx {
     }
 
     /// The strict wire can't take back a prompt that waits, and doesn't say that a reply was void: its pieces stand
-    /// before those of the next one. What a provider says of two blocks at once, claude's wire has no form for.
+    /// before those of the next one.
     fn is_loss(finding: &str) -> bool {
         finding.starts_with("this agent can't drop the prompts")
             || finding.ends_with("isn't what its deltas add up to; it counts")
-            || finding.ends_with("isn't what it was when it ended; it counts")
     }
 
     fn excuses(finding: &Finding, mess: &Mess) -> bool {

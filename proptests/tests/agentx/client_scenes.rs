@@ -1,7 +1,7 @@
 //! Scenes of the agentx Client: what it writes, and what it makes of an agent's words.
 
 use crate::agentx_client_kit::{Out, Rig, config};
-use serde_json::json;
+use serde_json::{Value, json};
 use turnwire::frame::LineSplitter;
 use turnwire::protocol::agentx::{Agentx, AgentxAsk, Policy};
 use turnwire::protocol::{Client, ClientOutput, Protocol};
@@ -536,6 +536,57 @@ fn a_consumer_that_stops_keeps_no_control_record_from_being_heard() {
     assert!(!client.wants_lines());
     while client.poll_output(&mut lines).is_some() {}
     assert!(client.wants_lines());
+}
+
+#[test]
+fn a_drain_before_anything_else_greets_the_agent_which_may_say_nothing_before() {
+    let mut rig = Rig::new(config(Policy::CLAUDE));
+    let offered = rig.command(Command::Offer(Offer::Hooks(vec![])));
+    rig.command(Command::Close { drain: true });
+    assert_eq!(rig.writes()[0]["request"]["subtype"], "initialize");
+    assert_eq!(rig.events(), "R(2,Done)");
+    rig.greeted();
+    assert_eq!(rig.replied(offered), Some(Ok(Answer::Done)));
+    assert!(rig.events().ends_with("CloseInput"));
+    rig.end();
+    assert_eq!(rig.events(), "Closed(Drained) Gone");
+
+    let mut rig = Rig::new(config(Policy::CLAUDE));
+    rig.command(Command::Close { drain: false });
+    assert_eq!(
+        (rig.writes().len(), rig.events().as_str()),
+        (0, "R(1,Done) CloseInput")
+    );
+}
+
+#[test]
+fn a_prompt_that_is_refused_when_the_agent_is_idle_leaves_nothing_to_wait_for() {
+    let mut rig = Rig::new(config(Policy::AGENTX_FULL));
+    rig.init();
+    rig.greeted();
+    rig.forget();
+    rig.user("one", "u1");
+    rig.state("running");
+    rig.user("two", "u2");
+    let failed = json!({"subtype":"error_during_execution","is_error":true,"result":null});
+    let failed = |members: Value| {
+        let mut all = failed.clone();
+        all.as_object_mut()
+            .unwrap()
+            .extend(members.as_object().unwrap().clone());
+        all
+    };
+    rig.ends(&failed(
+        json!({"stop_reason":"cancelled","errors":["cancelled"]}),
+    ));
+    rig.state("idle");
+    rig.forget();
+    rig.ends(&failed(
+        json!({"stop_reason":"input_error","errors":["full"],"num_turns":0}),
+    ));
+    assert_eq!(rig.events(), "P-(2,Failed) Set");
+    rig.command(Command::Close { drain: true });
+    assert_eq!(rig.events(), "R(3,Done) CloseInput");
 }
 
 #[test]

@@ -24,11 +24,14 @@ type Story = Vec<(ServerInput<Agentx>, Now)>;
 
 /// What a session says in the story of these bytes, as inputs of a Server.
 fn story(data: &[u8], policy: &Policy) -> Story {
-    let scenario = Scenario::decode(data);
+    story_of(&Scenario::decode(data), policy)
+}
+
+fn story_of(scenario: &Scenario, policy: &Policy) -> Story {
     let mut config = scenario.setup.session();
     preset(&mut config, policy);
     let judged = Judged::Session(config.policy.gates);
-    let (_, told) = record_agent(&scenario, session_world(config.clone(), info()), judged);
+    let (_, told) = record_agent(scenario, session_world(config.clone(), info()), judged);
     let mut machine = AgentMachine(Session::new(config, Box::new(info()), START));
     let mut story = Vec::new();
     let mut hear = |machine: &mut AgentMachine<Session>, now| {
@@ -94,7 +97,19 @@ fn wrong(lines: &[Value], ended: usize) -> Option<String> {
     let mut requests = BTreeSet::new();
     let mut results = 0;
     let mut state = "idle".to_owned();
+    let mut open = None;
     for line in lines {
+        let event = &line["event"];
+        let fits = match event["type"].as_str() {
+            Some("content_block_start") => open.replace(event["index"].clone()).is_none(),
+            Some("content_block_delta") => open.as_ref() == Some(&event["index"]),
+            Some("content_block_stop") => open.take().as_ref() == Some(&event["index"]),
+            Some("message_start" | "message_delta" | "message_stop") => open.is_none(),
+            _ => true,
+        };
+        if !fits {
+            return Some(format!("blocks overlap: {line}"));
+        }
         if let Some(uuid) = line["uuid"].as_str()
             && !uuids.insert(uuid.to_owned())
         {
@@ -175,6 +190,30 @@ fn is_closed(story: &Story) -> bool {
         ),
         _ => false,
     })
+}
+
+/// WIRE-003: a provider says two blocks at once, and their events and records stand one after the other.
+#[test]
+fn wire_003_a_block_that_begins_within_another_waits_until_that_is_whole() {
+    let story = "turnwire scenario 1\n> prompt if-idle\n+ model 81 half-call\n";
+    let story = story_of(&Scenario::parse(story).unwrap(), &Policy::CLAUDE);
+    let lines = lines(Policy::CLAUDE, &story);
+    let told: Vec<String> = lines
+        .iter()
+        .filter_map(|line| match line["type"].as_str()? {
+            "stream_event" => {
+                let event = &line["event"];
+                let kind = event["type"].as_str()?.strip_prefix("content_block_")?;
+                Some(format!("{kind} {}", event["index"]))
+            }
+            "assistant" => Some(line["message"]["content"][0]["type"].to_string()),
+            _ => None,
+        })
+        .collect();
+    let first = ["start 0", "delta 0", "\"tool_use\"", "stop 0"];
+    let second = ["start 1", "delta 1", "\"text\"", "stop 1"];
+    let told: Vec<&str> = told.iter().take(8).map(String::as_str).collect();
+    assert_eq!(told, [first, second].concat());
 }
 
 proptest! {

@@ -47,7 +47,7 @@ catalogue! {
         "A `result` comes, and no turn is open: it has its result, or has never begun. Input errors and commands that need no turn stand alone. Warning in claude."
     Stream = "WIRE-003.d" Warning Agent EVENTS
         "the events of a message come in their order"
-        "`message_start`, blocks one after the other, each begun, grown and ended, `message_delta`, `message_stop`. Info for blocks that overlap: what follows in the message isn't judged. Not judged in the strict wire, which may hold any provider's events."
+        "`message_start`, blocks one after the other, each begun, grown and ended, `message_delta`, `message_stop`. Not judged in the strict wire, which may hold any provider's events."
     Pieces = "WIRE-003.e" Warning Agent EVENTS
         "the pieces of a block make it"
         "The pieces of a text aren't what its `assistant` record says."

@@ -135,6 +135,8 @@ pub struct ClientFace {
     sums: Sums,
     /// The agent tells what it does.
     states: bool,
+    /// The last state that it told is that it is idle.
+    idle: bool,
     closing: Closing,
     /// The last cancel was by this signal.
     signal: Option<Signal>,
@@ -203,6 +205,7 @@ impl crate::protocol::ClientFace<Agentx> for ClientFace {
             offers: Vec::new(),
             sums: Sums::default(),
             states: false,
+            idle: false,
             closing: Closing::Open,
             signal: None,
             active: false,
@@ -215,7 +218,8 @@ impl crate::protocol::ClientFace<Agentx> for ClientFace {
             if let Command::Offer(offer) = &call.command {
                 return self.offer(call.id, offer, out);
             }
-            let leaves = matches!(call.command, Command::Close { .. });
+            // Who drains waits for the agent's word, and some agents say none before they are greeted.
+            let leaves = matches!(call.command, Command::Close { drain: false });
             if !leaves {
                 self.greet(out);
             }

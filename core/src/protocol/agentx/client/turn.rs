@@ -156,6 +156,7 @@ impl ClientFace {
     /// `session_state_changed`
     pub(super) fn state(&mut self, told: &SessionState<'_>, out: &mut Out) {
         self.states = true;
+        self.idle = *told == SessionState::Idle;
         match told {
             SessionState::Running => self.enter(Seen::Real, out),
             SessionState::RequiresAction | SessionState::Other(_) => {}
@@ -501,10 +502,11 @@ impl ClientFace {
         self.finish(end, &cut, Tail::NONE, TurnReport::default(), out);
     }
 
-    /// An agent without states doesn't say that all is quiet.
+    /// An agent without states doesn't say that all is quiet, and one that has said so doesn't say it again when what
+    /// waited then is gone.
     pub(super) fn settle_quietly(&mut self, out: &mut Out) {
         let idle = self.turn.is_none() && self.prompts.is_empty() && !self.compacting;
-        if !self.states && idle && core::mem::take(&mut self.active) {
+        if (!self.states || self.idle) && idle && core::mem::take(&mut self.active) {
             out.infer(What::Settled);
         }
     }

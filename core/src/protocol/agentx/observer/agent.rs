@@ -370,7 +370,10 @@ impl Watcher {
             }
             System::Status(status) => self.turn.status(status.status.0.as_deref()),
             System::LocalCommandOutput(_) => self.turn.command(),
-            System::ApiRetry(_) => self.stream.reset(),
+            System::ApiRetry(_) => {
+                self.stream.reset();
+                self.calls.retried();
+            }
             System::TaskStarted(_) => self.turn.task(true),
             System::TaskNotification(_) => self.turn.task(false),
             System::Unknown(_) => {

@@ -28,7 +28,7 @@ struct Call {
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     ids: Ids<Call>,
-    /// The last reply that made one.
+    /// The last reply that made one, unless it is void.
     reply: u64,
     unsure: bool,
 }
@@ -87,6 +87,11 @@ impl Calls {
         if let Some(open) = self.ids.get_mut(call) {
             open.decided = Some((allow, place));
         }
+    }
+
+    /// The reply before is void, and so are its calls.
+    pub(super) fn retried(&mut self) {
+        self.reply = 0;
     }
 
     /// What the host has decided doesn't count.

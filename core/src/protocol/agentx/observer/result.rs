@@ -46,7 +46,7 @@ impl Watcher {
             self.denials(result, most, here, notes);
             self.turns(result, most, notes);
             let text = result.result.as_deref();
-            let alike = text.is_none_or(|text| self.stream.said(text));
+            let alike = text.is_none_or(|text| self.stream.said(text, !self.is_claude()));
             if !alike && !result.is_error && result.structured_output.get().is_none() {
                 let at = at_member(here.object, "result");
                 let message = String::from("it isn't the text of the last reply");

@@ -1,10 +1,12 @@
 //! A reply as it streams, and what its records say of it.
 
+use alloc::collections::BTreeSet;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::super::rules::Key;
 use super::super::wire::{AssistantMessage, Block, Delta, Kept, StreamEvent};
-use crate::protocol::observer::{At, Notes, Severity, hash};
+use crate::protocol::observer::{At, Notes, hash};
 
 /// A text, as its length and hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +48,25 @@ enum Position {
     Closing,
 }
 
+/// The most blocks of text of one reply that are told apart.
+const MOST_BLOCKS: usize = 32;
+
+/// Whether some of the blocks, in their order, make this text.
+fn makes(blocks: &[Sum], text: &str) -> bool {
+    let mut reached = BTreeSet::from([0]);
+    for block in blocks {
+        let ends: Vec<usize> = reached
+            .iter()
+            .filter_map(|start: &usize| {
+                let end = start.checked_add(block.length)?;
+                (Sum::of(text.get(*start..end)?) == *block).then_some(end)
+            })
+            .collect();
+        reached.extend(ends);
+    }
+    reached.contains(&text.len())
+}
+
 /// What streams, and what was said last.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
@@ -59,8 +80,8 @@ pub(super) struct Stream {
     /// A record has told the open block.
     told: bool,
     unsure: bool,
-    /// The last reply: its id, its text, and its last block of text.
-    last: Option<(u64, Sum, Sum)>,
+    /// The last reply: its id, its text, and its blocks of text.
+    last: Option<(u64, Sum, Vec<Sum>)>,
     /// Replies of the turn.
     pub(super) replies: u64,
 }
@@ -73,20 +94,13 @@ impl Stream {
 
     /// An event of the provider's stream.
     pub(super) fn event(&mut self, event: &StreamEvent<'_>, notes: &mut Notes) {
-        let overlaps = matches!(self.at, Position::Within(_));
         let Err(message) = self.step(event) else {
             return;
         };
         if self.unsure {
             return;
         }
-        let mut at = At::line();
-        if overlaps && matches!(event, StreamEvent::BlockStart(_)) {
-            // Some providers say two blocks at once. What follows can't be told.
-            at = at.at_most(Severity::Info);
-            self.unsure = true;
-        }
-        notes.add(Key::Stream.rule(), at, String::from(message));
+        notes.add(Key::Stream.rule(), At::line(), String::from(message));
     }
 
     fn step(&mut self, event: &StreamEvent<'_>) -> Result<(), &'static str> {
@@ -159,17 +173,20 @@ impl Stream {
             let text = String::from("another message streams");
             notes.add(Key::MessageId.rule(), At::line(), text);
         }
-        if self.last.is_none_or(|(last, ..)| last != id) {
+        if self.last.as_ref().is_none_or(|(last, ..)| *last != id) {
             self.replies = self.replies.saturating_add(1);
-            self.last = Some((id, Sum::EMPTY, Sum::EMPTY));
+            self.last = Some((id, Sum::EMPTY, Vec::new()));
         }
         for block in &message.content {
             let Kept::Known(Block::Text(block)) = block else {
                 continue;
             };
-            if let Some((_, whole, last)) = &mut self.last {
+            if let Some((_, whole, blocks)) = &mut self.last {
                 whole.push(&block.text);
-                *last = Sum::of(&block.text);
+                if blocks.len() > MOST_BLOCKS {
+                    blocks.remove(0);
+                }
+                blocks.push(Sum::of(&block.text));
             }
             let told = core::mem::replace(&mut self.told, true);
             if let Some(pieces) = self.pieces
@@ -183,11 +200,16 @@ impl Stream {
         }
     }
 
-    /// Whether this can be the text of the last reply.
-    pub(super) fn said(&self, text: &str) -> bool {
+    /// Whether this can be the text of the last reply. `thinks`: some of its blocks of text may be its thinking, which
+    /// isn't part of it.
+    pub(super) fn said(&self, text: &str, thinks: bool) -> bool {
+        let Some((_, whole, blocks)) = &self.last else {
+            return true;
+        };
         let sum = Sum::of(text);
-        self.last
-            .is_none_or(|(_, whole, last)| sum == whole || sum == last)
+        sum == *whole
+            || blocks.last().unwrap_or(&Sum::EMPTY) == &sum
+            || thinks && (blocks.len() > MOST_BLOCKS || makes(blocks, text))
     }
 
     /// What was streaming is over, whole or not.

@@ -13,6 +13,7 @@ mod control;
 mod hooks;
 mod imports;
 mod mcp;
+mod open;
 mod outside;
 mod printer;
 mod prompts;

@@ -2,21 +2,20 @@
 //!
 //! What ends a reply waits here for its usage, and, when it was cut, for what says so.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::blocks::{self, assistant_message, no_usage};
+use super::blocks::assistant_message;
+use super::open::{Open, stop_block};
 use super::printer::Printer;
 use super::sums;
-use crate::json::{self, Str};
+use crate::json::Str;
 use crate::protocol::Outbox;
 use crate::protocol::agentx::Agentx;
 use crate::protocol::agentx::policy::{PartialForm, Policy, RecordForm};
-use crate::protocol::agentx::wire::{
-    Assistant, Maybe, MessageDelta, MessageEnd, MessageStart, StreamEvent,
-};
+use crate::protocol::agentx::wire::{Maybe, MessageDelta, MessageEnd, MessageStart, StreamEvent};
 use crate::protocol::ids::Calls;
 use crate::protocol::wire::Hole;
 use crate::vocab::*;
@@ -44,8 +43,8 @@ pub(super) struct Pen<'p> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Style {
     /// Whether pieces are told.
-    partial: Option<PartialForm>,
-    form: RecordForm,
+    pub(super) partial: Option<PartialForm>,
+    pub(super) form: RecordForm,
 }
 
 impl Style {
@@ -56,28 +55,23 @@ impl Style {
         }
     }
 
+    /// How a reply of this run is told: pieces of nested runs aren't.
+    fn of(self, run: RunId) -> Self {
+        let partial = self.partial.filter(|_| run == RunId::MAIN);
+        Style { partial, ..self }
+    }
+
     /// Whether the provider's events are told.
     pub(super) fn has_events(self) -> bool {
         self.partial == Some(PartialForm::Provider)
     }
 }
 
-#[derive(Debug)]
-struct Open {
-    message: MessageId,
-    id: String,
-    model: Text,
-    usage: Option<Usage>,
-    /// Blocks whose start was told and whose stop wasn't.
-    blocks: BTreeSet<u32>,
-    /// Blocks that are out as records.
-    written: BTreeSet<u32>,
-}
-
 /// What ends a reply, and isn't out yet.
 #[derive(Debug)]
 struct Closers {
-    stops: BTreeSet<u32>,
+    /// The block whose stop isn't out yet.
+    at: Option<u32>,
     stop: Stop,
     kept: bool,
     usage: Option<Usage>,
@@ -138,15 +132,9 @@ impl Replies {
 
     /// A block of no reply: a call of the agent's own.
     pub(super) fn single(&mut self, content: &Block, pen: &mut Pen<'_>) {
-        let open = Open {
-            message: MessageId(0),
-            id: pen.printer.message_id(),
-            model: "<synthetic>".into(),
-            usage: None,
-            blocks: BTreeSet::new(),
-            written: BTreeSet::new(),
-        };
-        write_block(&open, content, false, self.style.form, pen);
+        let id = pen.printer.message_id();
+        let open = Open::new(MessageId(0), id, "<synthetic>".into(), None, self.style);
+        open.write_block(content, false, pen);
     }
 
     pub(super) fn started(
@@ -162,14 +150,9 @@ impl Replies {
             Some(id) if !id.is_empty() => id.into(),
             Some(_) | None => pen.printer.message_id(),
         };
-        let open = Open {
-            message,
-            id,
-            model: model.unwrap_or(&pen.model).clone(),
-            usage,
-            blocks: BTreeSet::new(),
-            written: BTreeSet::new(),
-        };
+        let model = model.unwrap_or(&pen.model).clone();
+        let style = self.style.of(run);
+        let open = Open::new(message, id, model, usage, style);
         if run != RunId::MAIN {
             if self.nested.len() < MOST_NESTED {
                 self.nested.insert(run, open);
@@ -180,13 +163,7 @@ impl Replies {
         if self.style.has_events() {
             let form = self.style.form;
             let event = StreamEvent::from(MessageStart {
-                message: assistant_message(
-                    &open.id,
-                    &open.model,
-                    None,
-                    first_usage(&open, form),
-                    form,
-                ),
+                message: assistant_message(&open.id, &open.model, None, open.first_usage(), form),
                 ..MessageStart::default()
             });
             pen.printer.stream(pen.out, |out| event.put(out));
@@ -196,45 +173,15 @@ impl Replies {
 
     pub(super) fn block_started(
         &mut self,
+        run: RunId,
         message: MessageId,
         block: u32,
         head: &BlockHead,
         pen: &mut Pen<'_>,
     ) {
-        let Some(open) = self.open.as_mut().filter(|open| open.message == message) else {
-            return;
-        };
-        if !self.style.has_events() || !open.blocks.insert(block) {
-            return;
+        if let Some(open) = self.open_of(run, message) {
+            open.start(block, head, pen);
         }
-        let calls = &mut *pen.calls;
-        pen.printer.stream(pen.out, |out| {
-            out.extend_from_slice(b"{\"type\":\"content_block_start\",\"index\":");
-            json::write_u64(out, u64::from(block));
-            out.extend_from_slice(b",\"content_block\":");
-            let fixed: &[u8] = match head {
-                BlockHead::Text => b"{\"type\":\"text\",\"text\":\"\"}",
-                BlockHead::Thinking => {
-                    b"{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}"
-                }
-                BlockHead::Redacted => b"{\"type\":\"redacted_thinking\",\"data\":\"\"}",
-                BlockHead::Opaque => b"{\"type\":\"text\",\"text\":\"\"}",
-                BlockHead::ToolUse {
-                    call,
-                    provider_id,
-                    name,
-                    ..
-                } => {
-                    out.extend_from_slice(b"{\"type\":\"tool_use\",\"id\":");
-                    json::write_str(out, blocks::name_call(*call, provider_id.as_deref(), calls));
-                    out.extend_from_slice(b",\"name\":");
-                    json::write_str(out, name);
-                    b",\"input\":{}}"
-                }
-            };
-            out.extend_from_slice(fixed);
-            out.push(b'}');
-        });
     }
 
     /// More text: the hot path.
@@ -244,43 +191,9 @@ impl Replies {
         printer: &mut Printer,
         out: &mut Outbox<Agentx>,
     ) {
-        let Some(form) = self.style.partial else {
-            return;
-        };
-        let open = self.open.as_ref();
-        if open.is_none_or(|open| open.message != delta.message) {
-            return;
+        if let Some(open) = self.open_of(RunId::MAIN, delta.message) {
+            open.grow(delta.block, delta.kind, delta.text, printer, out);
         }
-        let head: &[u8] = match (form, delta.kind) {
-            (PartialForm::TextPiece, Kind::Text | Kind::Thinking) => {
-                b"{\"type\":\"response.output_text.delta\",\"delta\":"
-            }
-            (PartialForm::TextPiece, Kind::Signature | Kind::Input | Kind::Opaque)
-            | (PartialForm::Provider, Kind::Opaque) => return,
-            (PartialForm::Provider, Kind::Text) => b"{\"type\":\"text_delta\",\"text\":",
-            (PartialForm::Provider, Kind::Thinking) => {
-                b"{\"type\":\"thinking_delta\",\"thinking\":"
-            }
-            (PartialForm::Provider, Kind::Signature) => {
-                b"{\"type\":\"signature_delta\",\"signature\":"
-            }
-            (PartialForm::Provider, Kind::Input) => {
-                b"{\"type\":\"input_json_delta\",\"partial_json\":"
-            }
-        };
-        printer.stream(out, |out| {
-            if form == PartialForm::Provider {
-                out.extend_from_slice(b"{\"type\":\"content_block_delta\",\"index\":");
-                json::write_u64(out, u64::from(delta.block));
-                out.extend_from_slice(b",\"delta\":");
-            }
-            out.extend_from_slice(head);
-            json::write_str(out, delta.text);
-            out.push(b'}');
-            if form == PartialForm::Provider {
-                out.push(b'}');
-            }
-        });
     }
 
     /// A block is whole: its record, then its stop.
@@ -292,18 +205,10 @@ impl Replies {
         content: &Block,
         pen: &mut Pen<'_>,
     ) {
-        let style = self.style;
         let Some(open) = self.open_of(run, message) else {
             return;
         };
-        if !open.written.insert(block) {
-            return;
-        }
-        let uuid = write_block(open, content, false, style.form, pen);
-        if open.blocks.remove(&block) {
-            stop_block(block, pen.printer, pen.out);
-        }
-        if let Some(uuid) = uuid {
+        if let Some(uuid) = open.end(block, content, pen) {
             self.remember(message, uuid);
         }
     }
@@ -330,21 +235,13 @@ impl Replies {
             // It was never begun, as agents do that don't stream.
             self.started(run, message.id, None, None, None, pen);
         }
-        let form = self.style.form;
         let Some(open) = self.open_of(run, message.id) else {
             return;
         };
         if kept {
-            for (index, block) in message.content.iter().enumerate() {
-                let Ok(index) = u32::try_from(index) else {
-                    break;
-                };
-                if open.written.insert(index) {
-                    write_block(open, block, *stop == Stop::Cancelled, form, pen);
-                }
-            }
+            open.tell_rest(&message.content, *stop == Stop::Cancelled, pen);
         }
-        let stops = core::mem::take(&mut open.blocks);
+        let at = open.at();
         if run != RunId::MAIN {
             self.nested.remove(&run);
             return;
@@ -352,7 +249,7 @@ impl Replies {
         self.open = None;
         if self.style.has_events() {
             self.closers = Some(Closers {
-                stops,
+                at,
                 stop: stop.clone(),
                 kept,
                 usage: None,
@@ -396,7 +293,7 @@ impl Replies {
         let Some(closers) = self.closers.take() else {
             return;
         };
-        for block in closers.stops {
+        if let Some(block) = closers.at {
             stop_block(block, pen.printer, pen.out);
         }
         if closers.kept {
@@ -432,56 +329,6 @@ impl Replies {
             out.extend_from_slice(b"{\"type\":\"message_stop\"}");
         });
     }
-}
-
-fn first_usage<'a>(open: &Open, form: RecordForm) -> crate::protocol::agentx::wire::Usage<'a> {
-    match (open.usage, form) {
-        (Some(usage), RecordForm::Provider) => sums::usage(usage, form),
-        (Some(_) | None, _) => no_usage(form),
-    }
-}
-
-fn stop_block(block: u32, printer: &mut Printer, out: &mut Outbox<Agentx>) {
-    printer.stream(out, |out| {
-        out.extend_from_slice(b"{\"type\":\"content_block_stop\",\"index\":");
-        json::write_u64(out, u64::from(block));
-        out.push(b'}');
-    });
-}
-
-/// The record of one block.
-fn write_block(
-    open: &Open,
-    content: &Block,
-    aborted: bool,
-    form: RecordForm,
-    pen: &mut Pen<'_>,
-) -> Option<String> {
-    let stamp = pen.printer.stamp();
-    let time = timestamp(pen.now);
-    let block = blocks::reply(content, form, pen.calls, pen.printer)?;
-    let rich = form == RecordForm::Provider;
-    let line = Assistant {
-        message: assistant_message(
-            &open.id,
-            &open.model,
-            Some(block),
-            first_usage(open, form),
-            form,
-        ),
-        parent_tool_use_id: parent(pen.parent.as_deref()),
-        session_id: (&*stamp.session).into(),
-        uuid: stamp.uuid.as_str().into(),
-        timestamp: rich.then(|| time.as_str().into()),
-        aborted: (aborted && rich).then_some(true),
-        user_message_uuid: first(pen.prompts),
-        user_message_uuids: all(pen.prompts),
-        ..Assistant::default()
-    };
-    let line = crate::protocol::agentx::wire::AgentLine::from(line);
-    pen.printer.line(pen.out, |out| line.encode(out));
-    drop(line);
-    Some(stamp.uuid)
 }
 
 /// `parent_tool_use_id`

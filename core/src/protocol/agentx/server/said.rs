@@ -150,13 +150,9 @@ impl Face {
                 message,
                 block,
                 head,
-            } => {
-                if run == RunId::MAIN {
-                    self.with_pen(run, out, |replies, pen| {
-                        replies.block_started(*message, *block, head, pen);
-                    });
-                }
-            }
+            } => self.with_pen(run, out, |replies, pen| {
+                replies.block_started(run, *message, *block, head, pen);
+            }),
             What::BlockEnded {
                 message,
                 block,
