@@ -199,8 +199,8 @@ pub fn l8_s_03_what_was_started_is_settled_once_and_deadlines_wake<D: Driver>() 
 
 /// Lines that came before the end of input count, a last one without its newline too.
 pub fn om_09_lines_before_the_end_of_input_are_handled_first<D: Driver>() {
-    let rig = Rig::start::<D>(RigOptions::script("reply\n say: {prompt}"));
-    // In one write: a turn that is over before the second prompt comes would take that, too.
+    // The last line is one only at the end of input: a turn that is over before that would take its prompt, too.
+    let rig = Rig::start::<D>(RigOptions::script("reply\n wait 300ms\n say: {prompt}"));
     rig.say_unfinished(
         "{\"cmd\":\"approval_mode\",\"mode\":\"readonly\"}\n{\"cmd\":\"user\",\"text\":\"one\"}\n\
          {\"cmd\":\"user\",\"text\":\"two\"}",

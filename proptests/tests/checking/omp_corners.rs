@@ -378,3 +378,61 @@ fn omp_17_a_deep_line_is_read_as_any_other() {
     );
     assert_eq!(both(&[('<', READY), ('<', &endless)]), ["OMP-17.a info"]);
 }
+
+/// A reply that failed and that another one follows in its step owes no results; one that asked for tools does.
+#[test]
+fn omp_03_calls_of_a_reply_that_failed_owe_no_results() {
+    let usage = r#""usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}"#;
+    let message = |content: &str, stop: &str| {
+        format!(
+            r#"{{"role":"assistant","content":[{content}],"provider":"p","model":"m",{usage},"stopReason":"{stop}","timestamp":1}}"#
+        )
+    };
+    let call =
+        |id: &str| format!(r#"{{"type":"toolCall","id":"{id}","name":"read","arguments":{{}}}}"#);
+    let story = |stop: &str| {
+        let first = message(&call("c1"), stop);
+        let second = message(r#"{"type":"text","text":"so"}"#, "stop");
+        let pair = |body: &str, id: &str| {
+            ["start", "end"].map(|half| {
+                format!(r#"{{"type":"message_{half}","message":{body},"messageId":"{id}"}}"#)
+            })
+        };
+        let mut lines = vec![
+            READY.to_owned(),
+            r#"{"type":"agent_start"}"#.to_owned(),
+            r#"{"type":"turn_start"}"#.to_owned(),
+        ];
+        lines.extend(pair(&first, "m1"));
+        if stop == "error" {
+            lines.extend(pair(&second, "m2"));
+            lines.extend(pair(&message(&call("c2"), "toolUse"), "m3"));
+        }
+        lines
+    };
+    let end = |message: &str, results: &str| {
+        format!(r#"{{"type":"turn_end","message":{message},"toolResults":[{results}]}}"#)
+    };
+    let found = |lines: &[String]| {
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        agent(&lines)
+    };
+    let result = r#"{"role":"toolResult","toolCallId":"c2","toolName":"read","content":[{"type":"text","text":"r"}],"isError":false,"timestamp":1}"#;
+    let mut kept = story("error");
+    for half in ["start", "end"] {
+        kept.push(format!(
+            r#"{{"type":"message_{half}","message":{result},"messageId":"m4"}}"#
+        ));
+    }
+    kept.push(end(&message(&call("c2"), "toolUse"), result));
+    let of_rule = |found: Vec<String>| {
+        found
+            .into_iter()
+            .filter(|it| it.starts_with("OMP-03.o"))
+            .count()
+    };
+    assert_eq!(of_rule(found(&kept)), 0);
+    let mut broken = story("toolUse");
+    broken.push(end(&message(&call("c1"), "toolUse"), ""));
+    assert_eq!(of_rule(found(&broken)), 1);
+}

@@ -211,6 +211,10 @@ impl Step {
 
     /// A reply of the step is whole.
     pub(super) fn reply(&mut self, message: &AssistantMessage<'_>) {
+        if !self.wants_tools {
+            // Of a reply that failed, and that another one follows, no call runs any more.
+            self.calls.retain(|_, done| *done);
+        }
         for block in &message.content {
             if let Block::ToolCall(call) = block {
                 self.calls.insert(hash(&call.id), false);
