@@ -72,6 +72,11 @@ pub enum Action {
     Fault,
 }
 
+impl Action {
+    /// The configuration is read anew.
+    pub const RELOAD: Action = Action::Other(1);
+}
+
 /// How a host answers a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answering {

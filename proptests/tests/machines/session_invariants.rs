@@ -15,7 +15,7 @@ use crate::session_kit;
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
-use session_kit::{START, Story, cases, judged, plain, session, stories, tell, world};
+use session_kit::{START, Story, cases, judged, plain, reloading, session, stories, tell, world};
 use turnwire::{
     session::{
         Session,
@@ -31,9 +31,6 @@ use turnwire_proptests::{
     script::{Action, Ending, Mix, Piece, Tool, finish, quiesce, scripts, send},
     world::{Chunk, Given, Moment, Said, World},
 };
-
-/// The configuration is read anew.
-const RELOAD: Action = Action::Other(1);
 
 fn whats(world: &World<Session>) -> impl Iterator<Item = &What> {
     world.said.iter().filter_map(Said::what)
@@ -338,13 +335,8 @@ proptest! {
     fn s_40_a_prompt_is_admitted_only_when_its_hooks_have_decided(
         story in stories(Mix { commands: 60, ..Mix::HOOKS }, 60),
     ) {
-        let mut story = judged(story, HookPoint::PromptSubmit);
+        let mut story = reloading(judged(story, HookPoint::PromptSubmit));
         story.config.policy.prompt_hook = PromptHook::AtSubmit;
-        for action in &mut story.script {
-            if let Action::Other(pick) = action && *pick % 2 == 0 {
-                *action = RELOAD;
-            }
-        }
         let world = tell(&story);
         hold!(world, world.faults.is_empty(), "{:?}", world.faults);
     }

@@ -89,6 +89,18 @@ pub fn judged(mut story: Story, point: HookPoint) -> Story {
     story
 }
 
+/// The story with its configuration often read anew.
+pub fn reloading(mut story: Story) -> Story {
+    for action in &mut story.script {
+        if let Action::Other(pick) = action
+            && pick.is_multiple_of(2)
+        {
+            *action = Action::RELOAD;
+        }
+    }
+    story
+}
+
 pub fn info() -> Box<SessionInfo> {
     let text = Text::from("s");
     Box::new(SessionInfo {
