@@ -216,6 +216,58 @@ fn wire_003_a_block_that_begins_within_another_waits_until_that_is_whole() {
     assert_eq!(told, [first, second].concat());
 }
 
+/// What the strict wire tells of replies in the story of this text: `+` a piece, a block by its type.
+fn strict_blocks(story: &str) -> Vec<String> {
+    let policy = Policy::AGENTX;
+    let story = format!("turnwire scenario 1\n> prompt if-idle\n{story}");
+    let lines = lines(
+        policy,
+        &story_of(&Scenario::parse(&story).unwrap(), &policy),
+    );
+    lines
+        .iter()
+        .filter_map(|line| match line["type"].as_str()? {
+            "stream_event" => Some(format!("+{}", line["event"]["delta"].as_str()?)),
+            "assistant" => Some(line["message"]["content"][0]["type"].as_str()?.to_owned()),
+            "user" => Some(line["message"]["content"][0]["type"].as_str()?.to_owned()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The strict wire has no record of a retry: what a void attempt has called is not told either, or the host would wait
+/// for a result that never comes.
+#[test]
+fn wire_011_a_call_of_an_attempt_that_is_tried_again_is_not_told() {
+    for fails in ["+ model 1 failed overloaded reached\n", "@ jump\n"] {
+        let told = strict_blocks(&format!("+ model 1 call read\n{fails}@ jump\n"));
+        assert_eq!(told, ["+fine", "text"], "{fails}");
+    }
+    // Where the context is full a summary comes between the two.
+    let full = "+ model 1 call read\n+ model 1 failed context-full reached\n";
+    assert_eq!(strict_blocks(full), ["+fine", "text"]);
+}
+
+/// Once text is shown no attempt is void: a call that waited is told before it, in the order of the blocks.
+#[test]
+fn wire_011_a_call_is_told_before_the_text_behind_it_and_before_its_result() {
+    let told = strict_blocks(
+        "+ model 1 call read\n+ model 1 text \"so\"\n+ model 1 finish\n+ model 1 end\n",
+    );
+    assert_eq!(told[..3], ["tool_use", "+so", "text"], "{told:?}");
+    assert_eq!(told[3..5], ["tool_result", "+fine"], "{told:?}");
+    let told = strict_blocks("+ model 1 text \"so\"\n+ model 1 call read\n");
+    assert_eq!(told[..3], ["+so", "text", "tool_use"], "{told:?}");
+    let told = strict_blocks(
+        "+ model 1 call read\n+ model 1 call read\n+ model 1 finish\n+ model 1 end\n",
+    );
+    assert_eq!(
+        told[..3],
+        ["tool_use", "tool_use", "tool_result"],
+        "{told:?}"
+    );
+}
+
 proptest! {
     #![proptest_config(turnwire_proptests::config(100))]
 

@@ -8,6 +8,7 @@
     reason = "a test may fail"
 )]
 
+mod agentx_corners;
 mod agentx_recordings;
 mod check_reader;
 mod noticed;

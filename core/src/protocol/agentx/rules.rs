@@ -145,7 +145,7 @@ catalogue! {
         "An interrupt withdraws a later one before an earlier one."
     CallOpen = "WIRE-011.c" Error Agent ORDER
         "every call has its result before the turn's"
-        "The `result` comes, and a call of the turn has no `tool_result`. Warning in claude; info for a call of a reply that can have been void: the turn failed, or another reply came."
+        "The `result` comes, and a call of the turn has no `tool_result`. Warning in claude; info for a call of a reply that can have been void: no call of it has a result, and the turn failed, another reply made calls, or a retry or a compaction came."
 
     Cost = "WIRE-012.a" Error Agent OUTPUT
         "the price is that of the models"

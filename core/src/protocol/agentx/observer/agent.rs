@@ -368,7 +368,14 @@ impl Watcher {
                 self.turn
                     .state(&changed.state, here.place, asked, most, notes);
             }
-            System::Status(status) => self.turn.status(status.status.0.as_deref()),
+            System::Status(status) => {
+                let status = status.status.0.as_deref();
+                if status == Some("compacting") {
+                    // A reply that found the context full is void.
+                    self.calls.retried();
+                }
+                self.turn.status(status);
+            }
             System::LocalCommandOutput(_) => self.turn.command(),
             System::ApiRetry(_) => {
                 self.stream.reset();

@@ -1,5 +1,6 @@
 //! Calls that replies make, and their results.
 
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 
 use super::super::rules::Key;
@@ -8,6 +9,9 @@ use super::asks::Asked;
 use super::{Here, Watcher};
 use crate::frame::Place;
 use crate::protocol::observer::{At, Dir, Ids, Known, Notes, Severity, Sides, hash};
+
+/// The most replies of one turn that are remembered as kept.
+const MOST_KEPT: usize = 4096;
 
 /// A call.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +32,10 @@ struct Call {
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     ids: Ids<Call>,
-    /// The last reply that made one, unless it is void.
+    /// The last reply that made one, unless it can have been void.
     reply: u64,
+    /// Replies that have got a result: they weren't void.
+    kept: BTreeSet<u64>,
     unsure: bool,
 }
 
@@ -89,7 +95,7 @@ impl Calls {
         }
     }
 
-    /// The reply before is void, and so are its calls.
+    /// The reply before can have been void, and its calls with it.
     pub(super) fn retried(&mut self) {
         self.reply = 0;
     }
@@ -102,9 +108,12 @@ impl Calls {
     }
 
     /// A call that has no result, but those of helpers, and whether it must have one; all are over. A reply can have
-    /// been void, and its calls with it: if another one came, or the turn failed.
+    /// been void, and its calls with it: if another one made calls, or the turn failed, and no call of it has a result.
     pub(super) fn over(&mut self, failed: bool) -> Option<(Place, bool)> {
-        let counts = |call: &Call| call.asked || !failed && call.reply == self.reply;
+        let kept = core::mem::take(&mut self.kept);
+        let counts = |call: &Call| {
+            call.asked || kept.contains(&call.reply) || !failed && call.reply == self.reply
+        };
         let open = self.ids.iter().filter(|call| !call.nested);
         let last = open.max_by_key(|call| (counts(call), call.place.line));
         let last = last.map(|call| (call.place, counts(call)));
@@ -195,6 +204,10 @@ impl Watcher {
             }
         }
         let Some(call) = call else { return };
+        // Programs of claude begin with a call while its reply streams, which can still fail.
+        if !self.is_claude() && self.calls.kept.len() < MOST_KEPT {
+            self.calls.kept.insert(call.reply);
+        }
         if let Some((allow, place)) = call.decided {
             if !allow {
                 self.turn.denied(id);

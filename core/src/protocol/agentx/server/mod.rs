@@ -262,6 +262,11 @@ impl ServerFace<Agentx> for Face {
     fn delta(&mut self, delta: &DeltaRef<'_>, out: &mut Outbox<Agentx>) {
         self.tick(delta.at);
         if delta.run == RunId::MAIN {
+            if self.replies.is_due(delta) {
+                self.with_pen(RunId::MAIN, out, |replies, pen| {
+                    replies.release(RunId::MAIN, pen);
+                });
+            }
             self.replies.delta(delta, &mut self.printer, out);
         }
     }

@@ -2,6 +2,9 @@
 //!
 //! A provider may say several blocks at once, and a line has no form for that: a block that begins within another one
 //! waits, with its pieces, until that one is whole. Blocks stand in the order in which they begin.
+//!
+//! The strict wire doesn't tell of attempts that fail: a call waits, and what stands behind it, until text is shown,
+//! from where on no attempt is void, or until the reply is kept or the agent goes on with the call.
 
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::string::String;
@@ -28,8 +31,12 @@ pub(super) struct Open {
     pub(super) model: Text,
     usage: Option<Usage>,
     style: Style,
-    /// The block that was begun and isn't whole.
+    /// The block that was begun and isn't whole, or whose record waits.
     at: Option<u32>,
+    /// Calls wait: nothing has shown yet that the reply will be kept.
+    holds: bool,
+    /// The call that waits: it is the block at `at`.
+    held: Option<Block>,
     /// Blocks that began within that one.
     later: VecDeque<Later>,
     /// Blocks that are out as records.
@@ -62,6 +69,8 @@ impl Open {
             usage,
             style,
             at: None,
+            holds: style.form == RecordForm::Strict,
+            held: None,
             later: VecDeque::new(),
             written: BTreeSet::new(),
         }
@@ -102,6 +111,9 @@ impl Open {
         printer: &mut Printer,
         out: &mut Outbox<Agentx>,
     ) {
+        if kind == Kind::Text && !text.is_empty() {
+            self.holds = false;
+        }
         let Some(form) = self.style.partial else {
             return;
         };
@@ -137,36 +149,91 @@ impl Open {
             }
             return None;
         }
-        self.written.insert(block);
-        let first = self.write_block(content, false, pen);
-        self.stop(pen);
+        if self.hold(block, content) {
+            return None;
+        }
+        let first = self.tell(block, content, pen);
         let next = self.go_on(pen);
         first.or(next)
     }
 
-    /// The reply is over, and this is all of it: what isn't out yet is told. The last block stays open.
-    pub(super) fn tell_rest(&mut self, content: &[Arc<Block>], aborted: bool, pen: &mut Pen<'_>) {
+    /// Keeps the record of a call back while its reply may still turn out to be void. Whether it does.
+    fn hold(&mut self, block: u32, content: &Block) -> bool {
+        if let Block::Text(text) = content
+            && !text.is_empty()
+        {
+            self.holds = false;
+        }
+        let holds = self.holds && matches!(content, Block::ToolUse { .. });
+        if holds {
+            self.at = Some(block);
+            self.held = Some(content.clone());
+        }
+        holds
+    }
+
+    /// Whether a call waits, and need not any longer if this is said.
+    pub(super) fn is_due(&self, kind: Kind, text: &str) -> bool {
+        self.held.is_some() && kind == Kind::Text && !text.is_empty()
+    }
+
+    /// Whether a call waits.
+    pub(super) fn has_held(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// The reply isn't void: what waits for that is told. The first record that is written.
+    pub(super) fn release(&mut self, pen: &mut Pen<'_>) -> Option<String> {
+        self.holds = false;
+        let first = match (self.at, self.held.take()) {
+            (Some(at), Some(held)) => self.tell(at, &held, pen),
+            (None | Some(_), _) => None,
+        };
+        let next = self.go_on(pen);
+        first.or(next)
+    }
+
+    fn tell(&mut self, block: u32, content: &Block, pen: &mut Pen<'_>) -> Option<String> {
+        self.written.insert(block);
+        let record = self.write_block(content, false, pen);
+        self.stop(pen);
+        record
+    }
+
+    /// The reply is over, and this is all of it: what isn't out yet is told. The last block stays open. The first record
+    /// that is written.
+    pub(super) fn tell_rest(
+        &mut self,
+        content: &[Arc<Block>],
+        aborted: bool,
+        pen: &mut Pen<'_>,
+    ) -> Option<String> {
+        let mut first = self.release(pen);
         while let Some(at) = self.at {
             let whole = usize::try_from(at).ok().and_then(|at| content.get(at));
             if let Some(whole) = whole
                 && self.written.insert(at)
             {
-                self.write_block(whole, aborted, pen);
+                let record = self.write_block(whole, aborted, pen);
+                first = first.or(record);
             }
             if self.later.is_empty() {
                 break;
             }
             self.stop(pen);
-            self.go_on(pen);
+            let next = self.go_on(pen);
+            first = first.or(next);
         }
         for (index, block) in (0_u32..).zip(content) {
             if self.written.insert(index) {
-                self.write_block(block, aborted, pen);
+                let record = self.write_block(block, aborted, pen);
+                first = first.or(record);
             }
         }
+        first
     }
 
-    /// Tells of the blocks that waited, up to the next one that isn't whole. The first record that is written.
+    /// Tells of the blocks that waited, up to the next one that isn't whole or still has to wait. The first record that is written.
     fn go_on(&mut self, pen: &mut Pen<'_>) -> Option<String> {
         let mut first = None;
         while self.at.is_none() {
@@ -179,11 +246,11 @@ impl Open {
             for (kind, text) in &later.pieces {
                 self.grow(later.block, *kind, text, pen.printer, pen.out);
             }
-            if let Some(content) = &later.content {
-                self.written.insert(later.block);
-                let record = self.write_block(content, false, pen);
+            if let Some(content) = &later.content
+                && !self.hold(later.block, content)
+            {
+                let record = self.tell(later.block, content, pen);
                 first = first.or(record);
-                self.stop(pen);
             }
         }
         first

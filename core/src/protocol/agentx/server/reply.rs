@@ -213,6 +213,35 @@ impl Replies {
         }
     }
 
+    /// Whether a call waits that this text makes due.
+    pub(super) fn is_due(&self, delta: &DeltaRef<'_>) -> bool {
+        let open = self.open.as_ref();
+        open.is_some_and(|open| {
+            open.message == delta.message && open.is_due(delta.kind, delta.text)
+        })
+    }
+
+    /// Whether a call of this run's reply waits.
+    pub(super) fn has_held(&self, run: RunId) -> bool {
+        let open = match run {
+            RunId::MAIN => self.open.as_ref(),
+            run => self.nested.get(&run),
+        };
+        open.is_some_and(Open::has_held)
+    }
+
+    /// The open reply of this run isn't void: calls of it that wait are told.
+    pub(super) fn release(&mut self, run: RunId, pen: &mut Pen<'_>) {
+        let open = match run {
+            RunId::MAIN => self.open.as_mut(),
+            run => self.nested.get_mut(&run),
+        };
+        let told = open.and_then(|open| Some((open.message, open.release(pen)?)));
+        if let Some((message, uuid)) = told {
+            self.remember(message, uuid);
+        }
+    }
+
     fn open_of(&mut self, run: RunId, message: MessageId) -> Option<&mut Open> {
         let open = if run == RunId::MAIN {
             self.open.as_mut()
@@ -238,10 +267,13 @@ impl Replies {
         let Some(open) = self.open_of(run, message.id) else {
             return;
         };
-        if kept {
-            open.tell_rest(&message.content, *stop == Stop::Cancelled, pen);
-        }
+        let told = kept
+            .then(|| open.tell_rest(&message.content, *stop == Stop::Cancelled, pen))
+            .flatten();
         let at = open.at();
+        if let Some(uuid) = told {
+            self.remember(message.id, uuid);
+        }
         if run != RunId::MAIN {
             self.nested.remove(&run);
             return;

@@ -34,7 +34,10 @@ impl Face {
         self.mirror.apply(event);
         match &event.what {
             What::Replied { command, reply } => return self.replied(*command, reply, out),
-            What::Asked { ask, body } => return self.asked(*ask, body, event.run, out),
+            What::Asked { ask, body } => {
+                self.tell_held(event.run, out);
+                return self.asked(*ask, body, event.run, out);
+            }
             What::AskClosed { ask, how } => return self.ask_closed(*ask, how, out),
             _ => {}
         }
@@ -210,6 +213,13 @@ impl Face {
     #[allow(clippy::wildcard_enum_match_arm, reason = "the rest is no call's")]
     fn call_event(&mut self, event: &Event, out: &mut Outbox<Agentx>) -> bool {
         let run = event.run;
+        let goes_on = matches!(
+            event.what,
+            What::ToolStarted { .. } | What::ToolEnded { .. } | What::ToolSkipped { .. }
+        );
+        if goes_on {
+            self.tell_held(run, out);
+        }
         match &event.what {
             What::ToolStarted {
                 call,
@@ -265,6 +275,13 @@ impl Face {
             _ => return false,
         }
         true
+    }
+
+    /// The agent goes on with what its reply has come to: no call of it waits any more.
+    fn tell_held(&mut self, run: RunId, out: &mut Outbox<Agentx>) {
+        if self.replies.has_held(run) {
+            self.with_pen(run, out, |replies, pen| replies.release(run, pen));
+        }
     }
 
     fn cut_by_tools(&mut self, run: RunId) {
