@@ -436,3 +436,93 @@ fn omp_03_calls_of_a_reply_that_failed_owe_no_results() {
     broken.push(end(&message(&call("c1"), "toolUse"), ""));
     assert_eq!(of_rule(found(&broken)), 1);
 }
+
+/// Lines, as [`both`] takes them, and the end of the process; what is found of these rules.
+fn of_rules(rules: &[&str], lines: &[(char, &str)]) -> Vec<String> {
+    let lines = [&[('<', READY)], lines, &[('.', ""), ('!', "0")]].concat();
+    let mut found = both(&lines);
+    found.retain(|it| rules.iter().any(|rule| it.starts_with(rule)));
+    found
+}
+
+const PROMPT: (char, &str) = ('>', r#"{"id":"p","type":"prompt","message":"a"}"#);
+const BROKEN: (char, &str) = ('>', r#"{"id":"p","type":"prompt","text":"a"}"#);
+const TAKEN: (char, &str) = (
+    '<',
+    r#"{"id":"p","type":"response","command":"prompt","success":true}"#,
+);
+const REFUSED: (char, &str) = (
+    '<',
+    r#"{"id":"p","type":"response","command":"prompt","success":false,"error":"no"}"#,
+);
+const ENDED: (char, &str) = (
+    '<',
+    r#"{"type":"prompt_result","id":"p","agentInvoked":true,"status":"completed","sessionSettled":true}"#,
+);
+const SETTLED: (char, &str) = ('<', r#"{"type":"session_settled"}"#);
+
+/// Two prompts of one id, of which the second is broken and refused while a hook still judges the first: the success is
+/// the first one's, and it owes one end.
+#[test]
+fn omp_03_of_two_prompts_of_one_id_the_broken_one_is_refused() {
+    let of = |lines: &[_]| of_rules(&["OMP-02.a", "OMP-02.b", "OMP-03"], lines);
+    let told = [PROMPT, BROKEN, REFUSED, TAKEN];
+    assert_eq!(of(&[&told[..], &[ENDED, SETTLED]].concat()), [""; 0]);
+    let twice = of(&[&told[..], &[ENDED, ENDED, SETTLED]].concat());
+    assert_eq!(twice, ["OMP-03.a error"]);
+    let never = of(&[&told[..], &[SETTLED]].concat());
+    assert_eq!(never.len(), 1, "{never:?}");
+    // Both are refused, in whatever order.
+    assert_eq!(of(&[PROMPT, BROKEN, REFUSED, REFUSED]), [""; 0]);
+    assert_eq!(
+        of(&[PROMPT, BROKEN, TAKEN, REFUSED, ENDED, SETTLED]),
+        [""; 0]
+    );
+}
+
+/// A failure can be a refusal, or the late failure of a prompt of the same id that was accepted before.
+#[test]
+fn omp_03_a_refusal_may_be_the_late_failure_of_another_prompt_of_its_id() {
+    let of = |lines: &[_]| of_rules(&["OMP-02.a", "OMP-02.b", "OMP-03"], lines);
+    let first = [PROMPT, TAKEN, PROMPT, REFUSED];
+    for rest in [
+        &[ENDED, SETTLED][..],
+        &[REFUSED, SETTLED],
+        &[REFUSED, ENDED, SETTLED],
+        &[TAKEN, ENDED, SETTLED],
+        &[TAKEN, ENDED, ENDED, SETTLED],
+    ] {
+        assert_eq!(of(&[&first[..], rest].concat()), [""; 0], "{rest:?}");
+    }
+    let never = of(&[&first[..], &[TAKEN, TAKEN, ENDED, ENDED, SETTLED]].concat());
+    assert_eq!(never.len(), 1, "{never:?}");
+    let never = of(&[&first[..], &[TAKEN, SETTLED]].concat());
+    assert_eq!(never.len(), 1, "the second owes an end: {never:?}");
+}
+
+/// A broken command is refused at once, also before one that must wait for its turn and has its id.
+#[test]
+fn omp_04_a_broken_command_of_the_same_id_keeps_no_order() {
+    let asked = [
+        ('>', r#"{"id":"a","type":"get_messages"}"#),
+        ('>', r#"{"id":"m","type":"set_steering_mode","mode":"all"}"#),
+    ];
+    let broken = ('>', r#"{"id":"m","type":"set_steering_mode"}"#);
+    let messages = (
+        '<',
+        r#"{"id":"a","type":"response","command":"get_messages","success":true,"data":{"messages":[]}}"#,
+    );
+    let refused = (
+        '<',
+        r#"{"id":"m","type":"response","command":"set_steering_mode","success":false,"error":"no"}"#,
+    );
+    let set = (
+        '<',
+        r#"{"id":"m","type":"response","command":"set_steering_mode","success":true}"#,
+    );
+    let of = |lines: &[_]| of_rules(&["OMP-02.a", "OMP-02.b", "OMP-04"], lines).len();
+    let told = [&asked[..], &[broken]].concat();
+    assert_eq!(of(&[&told[..], &[refused, messages, set]].concat()), 0);
+    assert_eq!(of(&[&asked[..], &[messages, set]].concat()), 0);
+    assert_eq!(of(&[&asked[..], &[set, messages]].concat()), 1);
+}

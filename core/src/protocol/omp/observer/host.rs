@@ -27,6 +27,8 @@ pub(super) struct Reading {
     number: u64,
     /// It may never be read: nothing of it is owed.
     excused: bool,
+    /// The agent can't make sense of it.
+    broken: bool,
 }
 
 impl Reading {
@@ -54,6 +56,7 @@ impl Watcher {
             place: line.place,
             number: self.host_lines,
             excused: self.host_ended || line.is_cut,
+            broken: false,
         };
         match &line.text {
             Text::Whole(object) => self.command_line(object, reading, notes),
@@ -132,6 +135,7 @@ impl Watcher {
             name: name_key(name),
             asked,
             excused: reading.excused,
+            broken: reading.broken,
             order,
             number: reading.number,
         };
@@ -174,7 +178,11 @@ impl Watcher {
                 };
                 let at = at_member(object, "type");
                 reading.refusable(Key::UnknownCommand, at, message, notes);
-                self.ask(key(id), &kind, Asked::Other, Order::Free, reading);
+                let broken = Reading {
+                    broken: true,
+                    ..reading
+                };
+                self.ask(key(id), &kind, Asked::Other, Order::Free, broken);
                 Label {
                     class: "command",
                     name: "",
@@ -190,7 +198,10 @@ impl Watcher {
                     &Tag::from(&*command),
                     Asked::Other,
                     Order::Free,
-                    reading,
+                    Reading {
+                        broken: true,
+                        ..reading
+                    },
                 );
                 let known = Command::TAGS.iter().find(|tag| **tag == command);
                 Label {

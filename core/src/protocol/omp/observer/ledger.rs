@@ -1,7 +1,7 @@
 //! Which commands wait for a response, and which prompts for their end.
 //!
 //! A response is matched by its id and its command's name, so two open commands of one id are told apart where they
-//! can be. Memory is bounded: beyond the limit commands are forgotten, and then nothing is said of responses that
+//! can be. Where they can't, the host is to blame: the agent keeps the contract if one way to read it does. Memory is bounded: beyond the limit commands are forgotten, and then nothing is said of responses that
 //! nobody asked for.
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -13,6 +13,9 @@ use crate::protocol::omp::wire::{Any, Command, Tag};
 
 /// The most commands and prompts that are remembered as open.
 const MOST: usize = 65_536;
+
+/// The most refusals that may have been something else.
+const MOST_REFUSED: usize = 256;
 
 /// The id of a command: all ids that aren't strings are alike, because they may be spelled in another way.
 pub(super) fn key(id: Any<'_>) -> u64 {
@@ -80,6 +83,8 @@ pub(super) struct Waiting {
     pub(super) asked: Asked,
     /// It may be answered in another way than the contract says, or not at all.
     pub(super) excused: bool,
+    /// The agent can't make sense of it, and refuses it at once.
+    pub(super) broken: bool,
     pub(super) order: Order,
     /// Which line of the host it is.
     pub(super) number: u64,
@@ -89,18 +94,24 @@ pub(super) struct Waiting {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Accepted {
     pub(super) place: Place,
-    /// A second response said that it failed.
+    /// A second response said that it failed, or may have said so: it needs no end.
     failed: bool,
 }
 
 /// What a response turned out to answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Answer {
-    /// This command. `early`: one that had to be answered first still waits.
-    Command { waiting: Waiting, early: bool },
+    /// This command. `early`: one that had to be answered first still waits. `read`: the line of the host up to which
+    /// the agent has read.
+    Command {
+        waiting: Waiting,
+        early: bool,
+        read: u64,
+    },
     /// A command of its id, but of another name.
     Other(Waiting),
-    /// A prompt that was accepted: it failed after that.
+    /// A prompt that was accepted: it failed after that. Or one that seemed to be refused, when another one of its id
+    /// failed so.
     Late,
     /// Nothing.
     None,
@@ -113,6 +124,8 @@ pub(super) struct Ledger {
     serial: BTreeSet<u64>,
     accepted: BTreeMap<u64, Vec<Accepted>>,
     accepted_count: usize,
+    /// Prompts that were refused, unless that was the late failure of an accepted one: their ids and names.
+    refused: Vec<(u64, u64, Place)>,
     /// Some commands were forgotten, or stood in lines that nobody could read.
     unsure: bool,
 }
@@ -164,15 +177,29 @@ impl Ledger {
 
     /// A response.
     pub(super) fn answer(&mut self, id: u64, name: u64, success: bool) -> Answer {
-        let list = self.waiting.get(&id).map(Vec::as_slice).unwrap_or_default();
-        if let Some(index) = list.iter().position(|waiting| waiting.name == name)
+        if let Some((index, read)) = self.best(id, name, success)
             && let Some(waiting) = self.take(id, index)
         {
             let first = self.serial.first();
             let early = waiting.order == Order::Serial
                 && !waiting.excused
                 && first.is_some_and(|&first| first < waiting.number);
-            return Answer::Command { waiting, early };
+            if waiting.asked == Asked::Prompt && !success {
+                self.may_be_late(id, name, waiting.place);
+            }
+            return Answer::Command {
+                waiting,
+                early,
+                read,
+            };
+        }
+        let mut refused = self.refused.iter();
+        if let Some(index) = refused.position(|(of, named, _)| (*of, *named) == (id, name)) {
+            let (.., place) = self.refused.swap_remove(index);
+            if success {
+                self.accept(id, place);
+            }
+            return Answer::Late;
         }
         if !success
             && let Some(list) = self.accepted.get_mut(&id)
@@ -184,6 +211,43 @@ impl Ledger {
         match self.take(id, 0) {
             Some(waiting) => Answer::Other(waiting),
             None => Answer::None,
+        }
+    }
+
+    /// Which command of this id and name is answered so, and the line up to which the agent must have read for that.
+    fn best(&mut self, id: u64, name: u64, success: bool) -> Option<(usize, u64)> {
+        let list = self.waiting.get(&id)?;
+        let named = || list.iter().enumerate().filter(|(_, it)| it.name == name);
+        let (first, oldest) = named().next()?;
+        let broken = named().find(|(_, it)| it.broken);
+        let whole = named().find(|(_, it)| !it.broken);
+        let index = match (broken, whole) {
+            // A broken one is only ever refused, at once or later, so refusals are its own as far as they go.
+            (Some((index, _)), Some(_)) if !success => index,
+            (Some(_), Some((index, _))) => index,
+            (None | Some(_), _) => first,
+        };
+        if broken.is_some() {
+            for (_, it) in named() {
+                self.serial.remove(&it.number);
+            }
+        }
+        Some((index, oldest.number))
+    }
+
+    /// A prompt is refused, or one of its id failed that was accepted.
+    fn may_be_late(&mut self, id: u64, name: u64, place: Place) {
+        let Some(list) = self.accepted.get_mut(&id) else {
+            return;
+        };
+        let Some(prompt) = list.iter_mut().find(|prompt| !prompt.failed) else {
+            return;
+        };
+        prompt.failed = true;
+        if self.refused.len() < MOST_REFUSED {
+            self.refused.push((id, name, place));
+        } else {
+            self.unsure = true;
         }
     }
 
@@ -218,7 +282,8 @@ impl Ledger {
         if list.is_empty() {
             return false;
         }
-        list.remove(0);
+        let owed = list.iter().position(|prompt| !prompt.failed);
+        list.remove(owed.unwrap_or(0));
         if list.is_empty() {
             self.accepted.remove(&id);
         }
@@ -236,6 +301,7 @@ impl Ledger {
             .copied();
         self.accepted.clear();
         self.accepted_count = 0;
+        self.refused.clear();
         left
     }
 

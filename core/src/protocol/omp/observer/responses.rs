@@ -128,8 +128,12 @@ impl Watcher {
         let id = key(response.id);
         let name = name_key(&response.command);
         match self.ledger.answer(id, name, response.success) {
-            Answer::Command { waiting, early } => {
-                self.asks.read_to(waiting.number);
+            Answer::Command {
+                waiting,
+                early,
+                read,
+            } => {
+                self.asks.read_to(read);
                 if early {
                     let at = At::line().with(Dir::Host, Some(waiting.place), "the command");
                     notes.add(
