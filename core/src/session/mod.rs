@@ -453,6 +453,24 @@ impl Session {
         }
     }
 
+    /// Fires the timers of the past, and goes on behind each moment of them, as if the driver had come in time: what
+    /// they lead to is not the input's.
+    fn fire_late(&mut self) {
+        let now_us = self.now.mono_us;
+        while let Some(timer) = self.first_timer().filter(|timer| timer.at_us < now_us) {
+            self.fire_before(timer.at_us.saturating_add(1));
+            self.go_on();
+        }
+    }
+
+    /// Does what nothing stands in the way of any more.
+    fn go_on(&mut self) {
+        if !matches!(self.phase, Phase::Streaming(..)) {
+            self.boundary_again();
+            self.idle();
+        }
+    }
+
     fn settled(&mut self, input: Input<'_>) {
         match input {
             Input::Call(call) => self.command(call),
@@ -554,7 +572,7 @@ impl Agent for Session {
         self.effects.look(&input)?;
         self.now = now;
         // Late timers come first, and may stop the very effect that the input is about (S-02).
-        self.fire_before(now.mono_us);
+        self.fire_late();
         let state = self.effects.settle(&input)?;
         if let Phase::Closed = self.phase {
             return Ok(());
@@ -571,10 +589,7 @@ impl Agent for Session {
             ) => self.stop_job(*call),
             (State::Stopped, _) => {}
         }
-        if !matches!(self.phase, Phase::Streaming(..)) {
-            self.boundary_again();
-            self.idle();
-        }
+        self.go_on();
         Ok(())
     }
 

@@ -71,10 +71,10 @@ impl Pipe {
         }
     }
 
-    /// The writer dies: half of its last piece is lost, and then it ends.
+    /// The writer dies: half of its last piece is lost, unless somebody else has written since, and then it ends.
     pub fn die(&mut self, now_us: u64) {
         if self.end_us.is_none()
-            && let Some(last) = self.pieces.back_mut()
+            && let Some(last) = self.pieces.back_mut().filter(|last| !last.foreign)
         {
             let kept = last.bytes.len() / 2;
             self.unread -= last.bytes.len() - kept;
@@ -175,5 +175,17 @@ mod tests {
         pipe.die(0);
         assert_eq!(all(&mut pipe, 0), [b"whole\n".to_vec(), b"bro".to_vec()]);
         assert!(pipe.read_end(0));
+    }
+
+    #[test]
+    fn a_death_takes_nothing_from_a_line_of_somebody_else() {
+        let mut pipe = Pipe {
+            cut: 4,
+            ..Pipe::default()
+        };
+        pipe.write(b"whole\n", 0, false);
+        pipe.write(b"alien\n", 0, true);
+        pipe.die(0);
+        assert_eq!(all(&mut pipe, 0).concat(), b"whole\nalien\n");
     }
 }

@@ -164,3 +164,34 @@ fn s_55_a_draining_session_runs_prompts_that_a_cancel_kept() {
     ];
     clean(told(plain(), &script));
 }
+
+/// S-02, S-05: what a deadline of the past leads to comes before the input, so a command that is refused changes nothing.
+#[test]
+fn s_02_what_waited_for_a_late_deadline_goes_on_before_the_command() {
+    let mut config = plain();
+    config.timeouts.drain_us = Some(60_000_000);
+    let script = [
+        Action::RELOAD,
+        Action::Prompt(Deliver::IfIdle),
+        Action::Close(true),
+        Action::Skip(59_000_000),
+        Action::Prompt(Deliver::IfIdle),
+    ];
+    let world = told(config, &script);
+    let last = world.said.last().and_then(|said| said.what());
+    let refused = matches!(
+        last,
+        Some(What::Replied {
+            reply: Err(Refusal::Closing),
+            ..
+        })
+    );
+    assert!(refused, "{}", world.transcript());
+    let goes_on = |what: Option<&What>| matches!(what, Some(What::RequestStarted { .. }));
+    assert!(
+        world.said.iter().any(|said| goes_on(said.what())),
+        "{}",
+        world.transcript()
+    );
+    clean(world);
+}
