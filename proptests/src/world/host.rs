@@ -142,9 +142,13 @@ impl<P: Speaks> HostEnd<P> {
             && let Some(known) = self.owed.remove(command)
             && !P::says(&known)
         {
+            // What comes before the agent has said what it is may find no room to wait in.
             let refused = matches!(
                 reply,
-                Err(Refusal::Unsupported(_) | Refusal::Closing | Refusal::Failed(_))
+                Err(Refusal::Unsupported(_)
+                    | Refusal::Full
+                    | Refusal::Closing
+                    | Refusal::Failed(_))
             );
             if !refused {
                 let fault = format!("TW-09: {reply:?} to {known:?}, which can't be said");

@@ -9,7 +9,7 @@
 
 use crate::omp_client_kit;
 
-use omp_client_kit::{Out, Program, Rig, assistant};
+use omp_client_kit::{Out, Program, READY, Rig, assistant};
 use serde_json::{Value, json};
 use turnwire::protocol::omp::{ClientConfig, Subagents};
 use turnwire::vocab::*;
@@ -617,4 +617,18 @@ fn omp_05_what_is_to_be_taken_as_it_is_runs_no_command() {
         rig.writes(),
         [r#"{"id":"c3","type":"prompt","message":"usage","streamingBehavior":"followUp"}"#]
     );
+}
+
+/// TW-09, TW-10: commands that wait for the agent's start are bounded. One that finds no room is refused as full, though
+/// this wire can't say it; of those that wait it is said once the agent is there.
+#[test]
+fn tw_10_commands_that_wait_for_the_agent_are_bounded() {
+    let mut rig = Rig::new(ClientConfig::default());
+    let readonly = || Command::Set(Setting::Approvals(ApprovalMode::ReadOnly));
+    let ids: Vec<_> = (0..257).map(|_| rig.command(readonly())).collect();
+    assert_eq!(rig.replied(ids[255]), None);
+    assert_eq!(rig.replied(ids[256]), Some(Err(Refusal::Full)));
+    rig.agent(READY);
+    let unsupported = |reply| matches!(reply, Some(Err(Refusal::Unsupported(_))));
+    assert!(unsupported(rig.replied(ids[255])));
 }
