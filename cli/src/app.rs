@@ -4,7 +4,7 @@ use clap::Parser;
 
 use crate::args::{Args, Command, ServeArgs, TrustArgs};
 use crate::folders::Folders;
-use crate::foreign::{self, Program};
+use crate::foreign::{self, Program, listing};
 use crate::protocols::{ServeWork, Served};
 use crate::say::{self, Stop};
 use crate::settings::Model;
@@ -14,6 +14,14 @@ use crate::start::{self, Start};
 pub fn run() -> u8 {
     let words = foreign::spelt_out(std::env::args_os());
     let refused = foreign::is_foreign(&words).then_some(foreign::REFUSED);
+    let env = |name: &str| std::env::var_os(name);
+    if let Some(form) = foreign::of_agentx(&words).and_then(listing::wanted) {
+        let done = form.and_then(|form| listing::run(form, Folders::find(), &env));
+        return done.unwrap_or_else(|stop| {
+            say::line(&stop);
+            foreign::REFUSED
+        });
+    }
     let args = match Args::try_parse_from(words) {
         Ok(args) => args,
         Err(usage) => {
@@ -41,13 +49,8 @@ pub fn run() -> u8 {
 
 fn stand_for(program: Program) -> Result<u8, Stop> {
     let env = |name: &str| std::env::var_os(name);
-    let lists = program.lists_providers();
     let mut args = program.into_serve(&env)?;
     args.trust_project = start::trusted_by_environment(args.project.as_deref(), &env);
-    if lists {
-        let start = Start::prepare(&args, Folders::find(), &env)?;
-        return crate::protocols::agentx::list(&start);
-    }
     serve(&args)
 }
 

@@ -297,10 +297,15 @@ pub struct ModelArgs {
     #[arg(long)]
     pub api: Option<Api>,
 
-    /// Who serves the model, as hosts call it: a name that a settings file gave, or openai or anthropic [default: the
-    /// API's name]
+    /// Who serves the model, as hosts call it: an id of auth.json, a name that a settings file gave, or openai or
+    /// anthropic [default: the API's name]
     #[arg(long, value_name = "NAME")]
     pub provider: Option<String>,
+
+    /// The file of the user's providers and their keys, see `turnwire spec providers` [default: auth.json beside the
+    /// user's settings]
+    #[arg(long, value_name = "FILE")]
+    pub auth_file: Option<PathBuf>,
 
     /// The address that the API's paths are appended to [default: the provider's own]
     #[arg(long, value_name = "URL")]

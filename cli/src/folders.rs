@@ -38,6 +38,11 @@ impl Folders {
         self.config.join(SETTINGS_FILE)
     }
 
+    /// The user's providers, with their keys.
+    pub fn providers(&self) -> PathBuf {
+        self.config.join("auth.json")
+    }
+
     /// The folder of the user's own tools.
     pub fn tools(&self) -> PathBuf {
         self.config.join("tools")

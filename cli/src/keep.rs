@@ -11,6 +11,7 @@ use turnwire_io::tools::{Bounds, Snapshots};
 use turnwire_io::{Durable, WriteJob};
 
 use crate::args::Named;
+use crate::binding;
 use crate::say::{self, Stop};
 use crate::settings::values::Approval;
 use crate::start::Start;
@@ -32,10 +33,18 @@ pub struct Begun {
 }
 
 /// Begins a session with a new id (`made`, unless it is named), or takes over the one that was saved last in this project.
+/// If it is `bound`, only one that was begun with the provider of this start.
 ///
 /// # Errors
 /// [`Stop::Session`] if one should go on and can't. Nothing has been written to stdout.
-pub fn begin(start: &Start, named: &Named, made: &str, now_ms: u64) -> Result<Begun, Stop> {
+pub fn begin(
+    start: &Start,
+    named: &Named,
+    made: &str,
+    bound: bool,
+    now_ms: u64,
+) -> Result<Begun, Stop> {
+    let binding = binding::of(&start.settings);
     let project = start.root.to_str();
     let id = match named {
         Named::New(id) | Named::Copy { new: Some(id), .. } => id,
@@ -76,9 +85,10 @@ pub fn begin(start: &Start, named: &Named, made: &str, now_ms: u64) -> Result<Be
         return Err(Stop::Session(text));
     }
     if !go_on {
-        let writer = store
+        let mut writer = store
             .create(id, project, now_ms)
             .map_err(|error| stop(&error))?;
+        writer.bind(binding);
         return Ok(Begun {
             id: id.to_owned(),
             continued: false,
@@ -101,6 +111,9 @@ pub fn begin(start: &Start, named: &Named, made: &str, now_ms: u64) -> Result<Be
         });
     };
     let resumed = store.resume(entry).map_err(|error| stop(&error))?;
+    if bound {
+        binding::check(resumed.writer.id(), resumed.binding.as_ref(), &binding)?;
+    }
     if resumed.torn > 0 {
         say::line(format_args!(
             "session {}: a process ended while it was saving a message; its {} bytes were cut off",
@@ -115,6 +128,7 @@ pub fn begin(start: &Start, named: &Named, made: &str, now_ms: u64) -> Result<Be
         let mut writer = store
             .create(id, project, now_ms)
             .map_err(|error| stop(&error))?;
+        writer.bind(binding);
         writer
             .save(&history, true, now_ms)
             .map_err(|error| stop(&error))?;

@@ -5,6 +5,7 @@
 
 mod app;
 mod args;
+mod binding;
 mod check;
 mod contracts;
 mod drive;
@@ -20,6 +21,7 @@ mod logs;
 mod object;
 mod permits;
 mod protocols;
+mod registry;
 mod safe;
 mod say;
 mod session;

@@ -35,7 +35,14 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
         unix_ms: keep::unix_ms(),
     };
     let generation = P::session_ids(args).make(now.unix_ms)?;
-    let begun = keep::begin(start, &args.foreign.resumed, &generation, now.unix_ms)?;
+    let bound = P::is_bound(args);
+    let begun = keep::begin(
+        start,
+        &args.foreign.resumed,
+        &generation,
+        bound,
+        now.unix_ms,
+    )?;
     let parts = freeze::parts(args, start, &begun.id)?;
     start.approvals.freeze(&start.settings.external);
     let disk = Disk::new(args, start, &begun.id, &parts);
@@ -141,8 +148,14 @@ fn http(provider: &Provider) -> HttpProvider {
             Api::Openai | Api::Scripted => turnwire::model::Api::OpenAi,
         },
         base_url: provider.base_url.as_str().to_owned(),
+        door: provider.door.clone(),
+        unnamed: provider.unnamed,
         key: provider.key.clone(),
-        headers: Vec::new(),
+        headers: provider
+            .version_header
+            .iter()
+            .map(|version| ("anthropic-version".to_owned(), version.clone()))
+            .collect(),
         options: RequestOptions {
             temperature: provider.temperature,
             ..RequestOptions::default()
@@ -179,6 +192,10 @@ fn session<P: Served>(
     };
     let mut config = SessionConfig::new(model.clone());
     config.models = settings.others.iter().map(other).collect();
+    // A provider of the registry has the one model of its entry.
+    if settings.registry.is_some() {
+        config.models.push(model);
+    }
     let prices = settings.prices.iter();
     config.prices = prices
         .map(|(of, price)| (of.as_str().into(), price.clone()))

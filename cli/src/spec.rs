@@ -1,4 +1,5 @@
-//! `turnwire spec`: prints a protocol's contract, from the tables that the program itself works by.
+//! `turnwire spec`: prints a protocol's contract, from the tables that the program itself works by, and the page of the
+//! file of providers.
 
 use std::io::{self, Write};
 
@@ -9,13 +10,14 @@ use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::Openmax;
 use turnwire::protocol::spec;
 
+use crate::registry;
 use crate::say::Stop;
 
 /// Options of `spec`.
 #[derive(Debug, Group)]
 pub struct SpecArgs {
-    /// The protocol
-    #[arg(value_name = "PROTOCOL")]
+    /// The protocol, or the file
+    #[arg(value_name = "WHICH")]
     pub protocol: PrintedName,
 
     /// What to print
@@ -23,7 +25,7 @@ pub struct SpecArgs {
     pub format: SpecFormat,
 }
 
-/// The protocols whose contract can be printed.
+/// What can be printed: contracts of protocols, and of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PrintedName {
     /// openmax-stdio/6
@@ -34,6 +36,8 @@ pub enum PrintedName {
     Agentx,
     /// The wire of the Claude Agent SDKs
     Claude,
+    /// auth.json, the file of the user's providers
+    Providers,
 }
 
 /// What can be printed.
@@ -59,6 +63,7 @@ pub fn run(args: &SpecArgs) -> Result<u8, Stop> {
         PrintedName::Omp => text::<Omp>(args.format),
         PrintedName::Agentx => text::<Agentx>(args.format),
         PrintedName::Claude => claude(args.format),
+        PrintedName::Providers => providers(args.format)?,
     };
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -75,6 +80,17 @@ fn text<P: Observed>(format: SpecFormat) -> String {
         SpecFormat::Rules => spec::rules_page::<P>(),
         SpecFormat::JsonSchema => spec::json_schema::<P>() + "\n",
         SpecFormat::Typescript => spec::typescript::<P>(),
+    }
+}
+
+/// The page of `auth.json`, or its schema.
+fn providers(format: SpecFormat) -> Result<String, Stop> {
+    match format {
+        SpecFormat::Md => Ok(registry::PAGE.to_owned()),
+        SpecFormat::JsonSchema => Ok(registry::SCHEMA.to_owned()),
+        SpecFormat::Rules | SpecFormat::Typescript => Err(Stop::Settings(
+            "spec providers: there are --format md and json-schema".to_owned(),
+        )),
     }
 }
 

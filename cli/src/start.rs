@@ -6,6 +6,7 @@ use crate::args::ServeArgs;
 use crate::external::{self, approvals::Approvals};
 use crate::folders::{Folders, SETTINGS_FILE};
 use crate::permits::{self, Permits};
+use crate::registry;
 use crate::say::Stop;
 use crate::settings::values::Approval;
 use crate::settings::{self, Env, Layer, Model, Settings, file};
@@ -92,7 +93,8 @@ impl Start {
                 path,
             });
         }
-        let mut settings = settings::resolve(args, &layers, env)?;
+        let registry = || registry::read(args.model.auth_file.as_deref(), folders.as_ref(), env);
+        let mut settings = settings::resolve(args, &layers, &registry, env)?;
 
         let mut notes = Vec::new();
         let untrusted = (!trusted && !give_trust).then(|| reason(&verdict, &root));
@@ -139,7 +141,7 @@ impl Start {
                 settings.unloaded.extend(hooks);
             }
         }
-        notes.extend(about_the_model(&settings.model));
+        notes.extend(about_the_model(&settings));
         let kept_in = settings
             .folder
             .clone()
@@ -290,15 +292,20 @@ fn reason(verdict: &Verdict, root: &Path) -> String {
 }
 
 /// What a person should know of the model that was chosen.
-fn about_the_model(model: &Model) -> Option<String> {
-    match model {
+fn about_the_model(settings: &Settings) -> Option<String> {
+    match &settings.model {
         Model::Builtin { chosen: false } => Some(
             "no model is configured, so the built-in script plays one: it lists the folder and says so. \
              Nothing of it is kept. For a real model see --api and --model"
                 .to_owned(),
         ),
         Model::Http(provider) if provider.key.is_some() && provider.base_url.is_open_to_view() => {
-            Some(format!("the key goes to {} over plain http, where others can read it", provider.base_url.as_str()))
+            let to = if provider.unnamed {
+                &settings.provider
+            } else {
+                provider.base_url.as_str()
+            };
+            Some(format!("the key goes to {to} over plain http, where others can read it"))
         }
         Model::Builtin { chosen: true } | Model::Script { .. } | Model::Http(_) => None,
     }

@@ -163,20 +163,12 @@ fn pass_on(response: Response<ureq::Body>, give: &dyn Fn(Part) -> bool) -> bool 
 }
 
 fn request<'a>(provider: &HttpProvider, body: &'a [u8]) -> Result<Request<&'a [u8]>, String> {
-    let url = format!(
-        "{}{}",
-        provider.base_url.trim_end_matches('/'),
-        provider.api.path()
-    );
-    let mut request = Request::post(url);
-    for (name, value) in provider.api.headers() {
-        request = request.header(*name, *value);
-    }
+    let mut request = Request::post(provider.url());
     if let Some(key) = &provider.key {
-        let (name, before) = provider.api.key_header();
+        let (name, before) = provider.key_header();
         request = request.header(name, secret(&format!("{before}{}", key.expose()))?);
     }
-    for (name, value) in &provider.headers {
+    for (name, value) in provider.plain_headers() {
         let name = HeaderName::from_bytes(name.as_bytes())
             .map_err(|_| format!("`{name}` is no header name"))?;
         let value = HeaderValue::from_str(value)

@@ -23,7 +23,7 @@ mod world;
 pub use clock::Clock;
 pub use error::Error;
 pub use host::{Answer, Host, Refrozen};
-pub use model::{Backend, HttpProvider, PART_MAX, Part};
+pub use model::{Backend, Door, HttpProvider, PART_MAX, Part};
 pub use secret::Secret;
 pub use world::{
     Anew, Asked, Durable, Fixed, Forget, Reload, ReloadJob, Reloaded, World, WriteJob,

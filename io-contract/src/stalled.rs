@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc;
 
 use turnwire::model::{Api, ReplyLimits, RequestOptions};
-use turnwire_io::{Backend, HttpProvider};
+use turnwire_io::{Backend, Door, HttpProvider};
 
 use crate::Driver;
 use crate::rig::{Gate, PATIENCE, Rig, RigOptions};
@@ -40,6 +40,8 @@ fn provider(first: String) -> (Backend, mpsc::Receiver<()>) {
     let provider = HttpProvider {
         api: Api::OpenAi,
         base_url: format!("http://{address}/v1"),
+        door: Door::Api,
+        unnamed: false,
         key: None,
         headers: Vec::new(),
         options: RequestOptions::default(),

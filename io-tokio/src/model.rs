@@ -142,26 +142,18 @@ pub(crate) mod http {
         body: Vec<u8>,
     ) -> Result<reqwest::RequestBuilder, String> {
         let mut headers = HeaderMap::new();
-        for (name, value) in provider.api.headers() {
-            headers.insert(*name, HeaderValue::from_static(value));
-        }
         if let Some(key) = &provider.key {
-            let (name, before) = provider.api.key_header();
+            let (name, before) = provider.key_header();
             headers.insert(name, secret(&format!("{before}{}", key.expose()))?);
         }
-        for (name, value) in &provider.headers {
+        for (name, value) in provider.plain_headers() {
             let name = HeaderName::from_bytes(name.as_bytes())
                 .map_err(|_| format!("`{name}` is no header name"))?;
             let value = HeaderValue::from_str(value)
                 .map_err(|_| format!("the value of header `{name}` is not legal"))?;
             headers.insert(name, value);
         }
-        let url = format!(
-            "{}{}",
-            provider.base_url.trim_end_matches('/'),
-            provider.api.path()
-        );
-        Ok(client.post(url).headers(headers).body(body))
+        Ok(client.post(provider.url()).headers(headers).body(body))
     }
 
     fn secret(value: &str) -> Result<HeaderValue, String> {

@@ -1,6 +1,7 @@
 //! Command lines of other programs, for clients that start those themselves: `turnwire as PROGRAM ARGS…`, or a copy of
 //! or a link to this program that is called so.
 
+pub mod listing;
 mod omp;
 mod rules;
 pub mod sdk;
@@ -50,16 +51,6 @@ impl Program {
     }
 }
 
-impl Program {
-    /// Whether it is only asked which providers there are (WIRE-026).
-    pub fn lists_providers(&self) -> bool {
-        match self {
-            Program::Agentx(args) => args.lists_providers(),
-            Program::Omp(_) | Program::Claude(_) => false,
-        }
-    }
-}
-
 /// What stands in a file.
 fn text(path: &str) -> Result<String, Stop> {
     let found = file::text(Path::new(path))?;
@@ -77,6 +68,14 @@ pub fn spelt_out(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
         words.splice(1..1, [COMMAND.into(), name.into()]);
     }
     words
+}
+
+/// The arguments of agentx, if the command line is its.
+pub fn of_agentx(words: &[OsString]) -> Option<&[OsString]> {
+    match words {
+        [_, command, program, rest @ ..] if command == COMMAND && program == "agentx" => Some(rest),
+        _ => None,
+    }
 }
 
 /// Whether such a command line is another program's, so that its exit codes count.

@@ -95,7 +95,7 @@ pub struct SdkArgs {
     #[arg(long, value_name = "NAME")]
     provider: Option<String>,
 
-    /// Write which providers there are, as one JSON document, and leave (agentx)
+    /// Write which providers there are, and leave; with --output-format json as one document (agentx)
     #[arg(long)]
     list_providers: bool,
 
@@ -287,11 +287,6 @@ impl Mode {
 }
 
 impl SdkArgs {
-    /// Whether the list of providers is wanted, and nothing else.
-    pub fn lists_providers(&self) -> bool {
-        self.list_providers
-    }
-
     /// What it means for `serve`.
     ///
     /// # Errors
@@ -392,15 +387,7 @@ impl SdkArgs {
 
     /// What can't be done.
     fn refuse(&self, sdk: Sdk) -> Result<(), Stop> {
-        if self.list_providers && sdk == Sdk::Agentx {
-            return match (self.output_format, &self.prompt) {
-                (Some(Format::Json), None) => Ok(()),
-                _ => Err(Stop::Settings(
-                    "--list-providers takes --output-format json, and nothing else".to_owned(),
-                )),
-            };
-        }
-        let text = if self.list_providers || (self.provider.is_some() && sdk == Sdk::Claude) {
+        let text = if sdk == Sdk::Claude && (self.list_providers || self.provider.is_some()) {
             "--provider and --list-providers are agentx's"
         } else if self.output_format != Some(Format::StreamJson) {
             "only --output-format stream-json is spoken here"

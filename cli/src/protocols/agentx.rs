@@ -1,11 +1,10 @@
 //! agentx and claude: one face for both wires, and what it asks of the program.
 
-use std::io::Write;
 use std::sync::PoisonError;
 
 use clap::ValueEnum;
 use serde_json::Value;
-use turnwire::protocol::agentx::providers::{Listed, catalogue, discovery};
+use turnwire::protocol::agentx::providers::{Listed, catalogue};
 use turnwire::protocol::agentx::{
     Agentx, AgentxAsk, AgentxOutcome, Policy, Preset, ServerConfig, preset,
 };
@@ -18,9 +17,7 @@ use super::{Opening, Served, ServedName};
 use crate::args::{Said, ServeArgs};
 use crate::ids::IdKind;
 use crate::object::{Members, json};
-use crate::say::Stop;
 use crate::settings::{Model, Settings};
-use crate::start::Start;
 
 /// Hosts of claude set it where they read `session_state_changed`.
 const READS_STATES: &str = "CLAUDE_CODE_SDK_READS_SESSION_STATE";
@@ -65,6 +62,10 @@ impl Served for Agentx {
         }
     }
 
+    fn is_bound(args: &ServeArgs) -> bool {
+        is_strict(args)
+    }
+
     fn preset(config: &mut SessionConfig, args: &ServeArgs) {
         preset(config, &PresetName::of(args).policy());
     }
@@ -80,7 +81,9 @@ impl Served for Agentx {
             }
             (Model::Http(_) | Model::Builtin { .. } | Model::Script { .. }, _) => "none",
         };
-        let listed = listed(settings, &opening.model.model);
+        let providers = providers(settings, &opening.model.model);
+        let id = &*settings.provider;
+        let selected = providers.iter().find(|listed| &*listed.id == id);
         ServerConfig {
             version: env!("CARGO_PKG_VERSION").into(),
             api_key_source: key_source.into(),
@@ -89,8 +92,8 @@ impl Served for Agentx {
             states: std::env::var_os(READS_STATES).is_some_and(|value| !value.is_empty()),
             asks: !args.stream.nobody_to_ask,
             pid: u64::from(std::process::id()),
-            provider: Some(listed.selected()),
-            providers: catalogue(std::slice::from_ref(&listed), Some(&listed.id)),
+            provider: selected.map(Listed::selected),
+            providers: catalogue(&providers, Some(id)),
             models: models(opening),
             sdk_servers: texts(&args.foreign.servers),
             transcript: writer.map(|writer| writer.path().to_string_lossy().into()),
@@ -131,6 +134,15 @@ impl Served for Agentx {
         let message = serde_json::json!({ "role": "user", "content": prompt });
         let line = serde_json::json!({ "type": "user", "message": message });
         format!("{line}\n").into_bytes()
+    }
+}
+
+/// Whether the strict wire is spoken: its hosts are shown every provider, and a process is bound to one.
+pub fn is_strict(args: &ServeArgs) -> bool {
+    match (args.protocol, PresetName::of(args)) {
+        (ServedName::Agentx | ServedName::Claude, PresetName::Claude)
+        | (ServedName::Openmax | ServedName::Omp, _) => false,
+        (_, PresetName::Agentx | PresetName::AgentxFull) => true,
     }
 }
 
@@ -202,25 +214,26 @@ fn set_variables(variables: &str, deny: &[String], said: &mut Said) -> bool {
     all
 }
 
-/// The type of the provider: how it is spoken with.
-fn kind(settings: &Settings) -> &'static str {
-    match &settings.model {
-        Model::Http(http) => http.api.word(),
-        Model::Builtin { .. } | Model::Script { .. } => "scripted",
-    }
-}
-
 fn texts(words: &[String]) -> Vec<Text> {
     words.iter().map(|word| word.as_str().into()).collect()
 }
 
-/// The providers, for the catalogue of the strict wire (WIRE-024). This program starts with one, whichever file set it
-/// up.
-fn listed(settings: &Settings, model: &str) -> Listed {
-    Listed {
+/// The providers, for the catalogue of the strict wire (WIRE-024): those of the user's registry, or the one that this
+/// program was set up with.
+pub fn providers(settings: &Settings, model: &str) -> Vec<Listed> {
+    if let Some(registry) = &settings.registry {
+        return registry.listed();
+    }
+    Vec::from([Listed {
         id: settings.provider.as_str().into(),
-        kind: kind(settings).into(),
+        kind: match &settings.model {
+            Model::Http(http) => http.kind,
+            Model::Builtin { .. } | Model::Script { .. } => "scripted",
+        }
+        .into(),
         model: model.into(),
+        name: None,
+        description: "The model that this program is set up for".into(),
         is_default: true,
         efforts: texts(&settings.efforts),
         // The one that the settings choose, else the first.
@@ -229,28 +242,7 @@ fn listed(settings: &Settings, model: &str) -> Listed {
             .as_ref()
             .or(settings.efforts.first())
             .map(|effort| effort.as_str().into()),
-    }
-}
-
-/// Writes which providers there are, as one document (WIRE-026).
-///
-/// # Errors
-/// [`Stop::Failed`] when it would hold a credential, or can't be written: then nothing is, or no more.
-pub fn list(start: &Start) -> Result<u8, Stop> {
-    let failed = |why: &dyn std::fmt::Display| Stop::Failed(why.to_string());
-    let settings = &start.settings;
-    let model = match &settings.model {
-        Model::Http(http) => http.name.as_str(),
-        Model::Builtin { .. } | Model::Script { .. } => "script",
-    };
-    let mut credentials = crate::session::credentials::<Agentx>(start)?;
-    let document =
-        discovery(&[listed(settings, model)], &mut credentials).map_err(|why| failed(&why))?;
-    let mut out = std::io::stdout().lock();
-    out.write_all(&document)
-        .and_then(|()| out.flush())
-        .map_err(|error| failed(&format_args!("writing the providers: {error}")))?;
-    Ok(0)
+    }])
 }
 
 /// The models that a host may choose, the one that the session begins with first. None: nobody named others.

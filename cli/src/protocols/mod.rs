@@ -105,6 +105,11 @@ pub trait Served: Protocol {
     /// How ids of sessions are made.
     fn session_ids(args: &ServeArgs) -> IdKind;
 
+    /// Whether a session goes on only with the provider that it was begun with.
+    fn is_bound(_args: &ServeArgs) -> bool {
+        false
+    }
+
     /// Sets what the contract decides for a session.
     fn preset(config: &mut SessionConfig, args: &ServeArgs);
 

@@ -181,7 +181,7 @@ pub fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Stop> {
 }
 
 /// `:line:column` of a byte, both from 1, the column in characters.
-fn place(text: &str, at: usize) -> String {
+pub fn place(text: &str, at: usize) -> String {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
         at -= 1;

@@ -11,13 +11,15 @@ use std::time::Duration;
 
 use crate::args::{Named, ServeArgs};
 use crate::external::Found;
+use crate::registry::Registry;
 use crate::say::Stop;
 use crate::skills;
 use file::FileSettings;
 use hooks::{HookTable, RuleTable, Unloaded};
 use model::Chosen;
+pub use model::{key as key_of, own, sendable};
 use turnwire::session::config::Price;
-use turnwire_io::Secret;
+use turnwire_io::{Door, Secret};
 use values::{Api, Approval, BadValue, BaseUrl, EnvName, Millis};
 
 /// Room that a request needs besides the largest reply, in tokens.
@@ -26,11 +28,16 @@ const LEAST_PROMPT: u64 = 1024;
 /// Looks up an environment variable.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
+/// Reads the user's providers, where somebody wants to know; `None`: there is no such file.
+pub type Providers<'a> = &'a dyn Fn() -> Result<Option<Registry>, Stop>;
+
 /// What a session is started with.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Who plays the model.
     pub model: Model,
+    /// The user's providers, if the model is of one of them.
+    pub registry: Option<Registry>,
     /// What hosts call the one who serves it.
     pub provider: String,
     /// Other models of the same provider that a host may choose.
@@ -126,8 +133,16 @@ pub struct Provider {
     pub name: String,
     /// The key, if one is sent.
     pub key: Option<Secret>,
-    /// The environment variable that held it.
+    /// The environment variable that held it, if hosts may know that.
     pub key_from: Option<String>,
+    /// What comes behind the address, and where the key goes.
+    pub door: Door,
+    /// The version of the API that goes into a header.
+    pub version_header: Option<String>,
+    /// What hosts call its type.
+    pub kind: &'static str,
+    /// Whether nobody is told where it is.
+    pub unnamed: bool,
     /// Randomness of the reply.
     pub temperature: Option<f64>,
 }
@@ -145,7 +160,12 @@ pub struct Layer {
 ///
 /// # Errors
 /// [`Stop::Settings`] if they contradict each other, or something they need is missing.
-pub fn resolve(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<Settings, Stop> {
+pub fn resolve(
+    args: &ServeArgs,
+    files: &[Layer],
+    registry: Providers<'_>,
+    env: Env<'_>,
+) -> Result<Settings, Stop> {
     fn first<T>(
         flag: Option<T>,
         files: &[Layer],
@@ -179,8 +199,11 @@ pub fn resolve(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<Settin
         efforts,
         thinking,
         prices,
-    } = model::choose(args, files, env)?;
-    let deny_env = model::key_variables(args, files)?;
+        registry,
+    } = model::choose(args, files, registry, env)?;
+    let mut deny_env = model::key_variables(args, files)?;
+    let of_registry = registry.iter().flat_map(Registry::key_variables);
+    deny_env.extend(of_registry.map(str::to_owned));
     if let Some(name) = pass_env
         .iter()
         .find(|name| deny_env.iter().any(|key| key == name.as_str()))
@@ -219,7 +242,7 @@ pub fn resolve(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<Settin
         rules,
         external: Found::default(),
         skills: skills::Found::default(),
-        hidden: hidden(args, files, &deny_env, env)?,
+        hidden: hidden(args, files, &deny_env, registry.as_ref(), env)?,
         coalesce_ms: first(args.session.coalesce, files, |file| {
             file.session.coalesce.map(Millis::get)
         })
@@ -229,6 +252,7 @@ pub fn resolve(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<Settin
         max_budget: max_budget(args, files, &model, &prices)?,
         prices,
         model,
+        registry,
         approval: first(args.session.approval, files, |file| file.session.approval),
         max_steps: first(args.session.max_steps, files, |file| {
             file.session.max_steps.map(Into::into)
@@ -293,6 +317,7 @@ fn hidden(
     args: &ServeArgs,
     files: &[Layer],
     keys: &[String],
+    registry: Option<&Registry>,
     env: Env<'_>,
 ) -> Result<Vec<Secret>, Stop> {
     let named: Vec<String> = match args.session.hide_env.as_slice() {
@@ -307,9 +332,9 @@ fn hidden(
             .collect::<Result<_, Stop>>()?,
     };
     let values = keys.iter().chain(&named).filter_map(|name| env(name));
-    Ok(values
-        .filter_map(|value| value.to_str().map(|value| Secret::new(value.trim())))
-        .collect())
+    let values = values.filter_map(|value| value.to_str().map(|value| Secret::new(value.trim())));
+    let literal = registry.into_iter().flat_map(Registry::literal_keys);
+    Ok(values.chain(literal.cloned()).collect())
 }
 
 /// The tools that the highest layer which speaks of them leaves the model.

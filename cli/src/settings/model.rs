@@ -1,14 +1,17 @@
 //! Who plays the model, and what a host may choose of it.
 
+mod listed;
+
 use std::path::Path;
 
 use super::file::{self, ModelTable, PriceTable};
 use super::values::{Api, BaseUrl, Dollars, EnvName, Temperature};
-use super::{Env, Layer, Model, Provider, flag};
+use super::{Env, Layer, Model, Provider, Providers, flag};
 use crate::args::{Fallback, ServeArgs};
+use crate::registry::Registry;
 use crate::say::Stop;
 use turnwire::session::config::Price;
-use turnwire_io::Secret;
+use turnwire_io::{Door, Secret};
 
 /// What hosts call a script that plays the model.
 const SCRIPT: &str = "script";
@@ -22,6 +25,8 @@ pub(super) struct Chosen {
     pub(super) efforts: Vec<String>,
     pub(super) thinking: Option<String>,
     pub(super) prices: Vec<(String, Price)>,
+    /// The user's providers, if it is one of them.
+    pub(super) registry: Option<Registry>,
 }
 
 /// The layers that speak of one provider: the flags, and those files that mean the same.
@@ -39,11 +44,19 @@ impl<'a> Layers<'a> {
 }
 
 /// What the highest layer that speaks of the model's kind says.
-pub(super) fn choose(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<Chosen, Stop> {
+pub(super) fn choose(
+    args: &ServeArgs,
+    files: &[Layer],
+    registry: Providers<'_>,
+    env: Env<'_>,
+) -> Result<Chosen, Stop> {
     let flags = flags(args, files)?;
     contradictions(&flags)?;
     for layer in files {
         contradictions(&layer.settings.model)?;
+    }
+    if let Some(chosen) = listed::choose(args, &flags, files, registry, env)? {
+        return Ok(chosen);
     }
     let fallback = args.foreign.fallback.as_ref();
     let layers = layers(&flags, files, fallback)?;
@@ -71,6 +84,7 @@ pub(super) fn choose(args: &ServeArgs, files: &[Layer], env: Env<'_>) -> Result<
         efforts,
         thinking,
         prices,
+        registry: None,
     })
 }
 
@@ -263,6 +277,10 @@ fn model(layers: &Layers<'_>, fallback: Option<&Fallback>, env: Env<'_>) -> Resu
         name,
         key,
         key_from,
+        door: Door::Api,
+        version_header: None,
+        kind: api.word(),
+        unnamed: false,
         temperature: layers
             .first(|table| table.temperature)
             .map(Temperature::get),
@@ -270,7 +288,7 @@ fn model(layers: &Layers<'_>, fallback: Option<&Fallback>, env: Env<'_>) -> Resu
 }
 
 /// A provider's own address, and the variable that holds its key there.
-fn own(api: Api) -> Option<(&'static str, &'static str)> {
+pub fn own(api: Api) -> Option<(&'static str, &'static str)> {
     match api {
         Api::Openai => Some(("https://api.openai.com/v1", "OPENAI_API_KEY")),
         Api::Anthropic => Some(("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY")),
@@ -331,7 +349,10 @@ fn scripted(layers: &Layers<'_>) -> Result<Model, Stop> {
 }
 
 /// The key out of the environment; no message holds it.
-fn key(name: &str, env: Env<'_>) -> Result<Secret, Stop> {
+///
+/// # Errors
+/// [`Stop::Settings`] if there is none, or one that can't be sent.
+pub fn key(name: &str, env: Env<'_>) -> Result<Secret, Stop> {
     let Some(value) = env(name) else {
         return Err(Stop::Settings(format!(
             "the environment variable {name}, which should hold the key, isn't set"
@@ -346,7 +367,7 @@ fn key(name: &str, env: Env<'_>) -> Result<Secret, Stop> {
 
 /// A key as a header can carry it: visible ASCII, not empty. White space around it, as the newline of `$(cat key)`,
 /// is taken off.
-pub(super) fn sendable(text: &str) -> Option<&str> {
+pub fn sendable(text: &str) -> Option<&str> {
     let text = text.trim();
     (!text.is_empty() && text.bytes().all(|byte| (0x21..=0x7e).contains(&byte))).then_some(text)
 }

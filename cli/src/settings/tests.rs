@@ -31,7 +31,7 @@ fn with_env(name: &str) -> Option<OsString> {
 }
 
 fn settle(words: &[&str], files: &[Layer]) -> Result<Settings, String> {
-    resolve(&args(words), files, &with_env).map_err(|stop| {
+    resolve(&args(words), files, &|| Ok(None), &with_env).map_err(|stop| {
         assert_eq!(stop.code(), 2);
         stop.to_string()
     })
@@ -327,7 +327,7 @@ fn a_model_may_begin_with_its_providers_name_where_another_program_says_so() {
     let chosen = |words: &[&str], files: &[Layer]| {
         let mut args = args(words);
         args.foreign.provider_in_model = true;
-        let settings = resolve(&args, files, &with_env).unwrap();
+        let settings = resolve(&args, files, &|| Ok(None), &with_env).unwrap();
         let Model::Http(http) = settings.model else {
             panic!()
         };

@@ -16,5 +16,6 @@ mod asks;
 mod ends;
 mod foreign;
 mod matrix;
+mod providers;
 mod start;
 mod turns;

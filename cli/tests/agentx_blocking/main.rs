@@ -16,5 +16,7 @@ mod asks;
 mod ends;
 #[path = "../agentx/matrix.rs"]
 mod matrix;
+#[path = "../agentx/providers.rs"]
+mod providers;
 #[path = "../agentx/turns.rs"]
 mod turns;

@@ -130,3 +130,18 @@ fn ax_04_the_contracts_of_agentx_and_claude_are_printed() {
         assert!(types.stdout.contains("export interface AgentResult {\n"));
     }
 }
+
+#[test]
+fn the_file_of_providers_has_a_page_and_a_schema() {
+    let place = Place::new();
+    let page = place.run(&["spec", "providers"], "");
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/providers.md");
+    let kept = std::fs::read_to_string(docs).unwrap();
+    assert_eq!(page.code, Some(0));
+    assert!(page.stdout == kept, "docs/providers.md is what is printed");
+    let schema = place.run(&["spec", "providers", "--format", "json-schema"], "");
+    let schema: serde_json::Value = serde_json::from_str(&schema.stdout).unwrap();
+    assert_eq!(schema["properties"]["version"]["const"], 2);
+    let types = place.run(&["spec", "providers", "--format", "typescript"], "");
+    assert_eq!((types.code, &*types.stdout), (Some(2), ""));
+}

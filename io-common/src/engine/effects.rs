@@ -157,6 +157,8 @@ impl Effects {
                 match &self.world.backend {
                     Backend::Http(provider) => {
                         let mut bytes = Vec::new();
+                        let mut body = body;
+                        body.model = provider.model(body.model);
                         encode_request(provider.api, &body, &provider.options, &mut bytes);
                         Work::Http {
                             request: *request,

@@ -43,6 +43,19 @@ pub struct Store {
     folder: PathBuf,
 }
 
+/// Who served the model when a session was begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// What the user calls the provider.
+    pub provider: String,
+    /// Its type.
+    pub kind: String,
+    /// The model's name.
+    pub model: String,
+    /// Stands for the way to it: nothing can be read from it, and the same way gives the same.
+    pub route: String,
+}
+
 /// A session that goes on.
 #[derive(Debug)]
 pub struct Resumed {
@@ -51,6 +64,8 @@ pub struct Resumed {
     /// Its messages, oldest first, exactly as they were saved. Numbers of prompts in them are those of the processes
     /// that wrote them.
     pub history: Vec<Arc<Message>>,
+    /// Who served the model at first; `None` if that wasn't kept.
+    pub binding: Option<Binding>,
     /// Bytes of a line without its end that were cut off: what a process was writing when it died. 0 if there were
     /// none.
     pub torn: u64,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use turnwire::vocab::{Message, MessageId, Origin, Role};
 
 use super::format::{self, Line};
-use super::{Entry, Error, Resumed, Store, index};
+use super::{Binding, Entry, Error, Resumed, Store, index};
 use crate::disk;
 
 /// How many characters of the first prompt are a session's title.
@@ -20,6 +20,7 @@ const TITLE: usize = 48;
 pub struct Writer {
     store: Store,
     entry: Entry,
+    binding: Option<Binding>,
     open: Option<Open>,
     /// The messages of the running turn that are saved already.
     partly: BTreeSet<MessageId>,
@@ -43,10 +44,16 @@ impl Writer {
         Writer {
             store,
             entry,
+            binding: None,
             open: None,
             partly: BTreeSet::new(),
             unsaved: Vec::new(),
         }
+    }
+
+    /// Keeps with a new session who serves its model. Without a meaning once a message was saved.
+    pub fn bind(&mut self, binding: Binding) {
+        self.binding = Some(binding);
     }
 
     /// The session's id.
@@ -124,7 +131,7 @@ impl Writer {
         };
         let mut lines = Vec::new();
         if open.length == 0 {
-            format::write_head(&mut lines, &self.entry);
+            format::write_head(&mut lines, &self.entry, self.binding.as_ref());
         }
         for message in messages {
             format::write_message(&mut lines, message);
@@ -213,7 +220,12 @@ pub(super) fn resume(store: Store, entry: Entry, lock: File) -> Result<Resumed, 
         }
         Err(error) => return Err(Error::io(&path, error)),
     };
-    let (history, length, torn) = read(&path, &file, &entry.id)?;
+    let Found {
+        history,
+        binding,
+        length,
+        torn,
+    } = read(&path, &file, &entry.id)?;
     let mut open = Open {
         file,
         length,
@@ -228,16 +240,26 @@ pub(super) fn resume(store: Store, entry: Entry, lock: File) -> Result<Resumed, 
     Ok(Resumed {
         writer,
         history,
+        binding,
         torn,
     })
 }
 
-/// The messages of a transcript, the length of its whole lines, and of what comes behind the last of them.
-fn read(path: &Path, file: &File, id: &str) -> Result<(Vec<Arc<Message>>, u64, u64), Error> {
+/// What a transcript holds.
+struct Found {
+    history: Vec<Arc<Message>>,
+    binding: Option<Binding>,
+    /// Of its whole lines, in bytes.
+    length: u64,
+    /// Of what comes behind the last of them.
+    torn: u64,
+}
+
+fn read(path: &Path, file: &File, id: &str) -> Result<Found, Error> {
     let mut reader = BufReader::new(file);
     let mut decoder = format::Decoder::default();
     let mut line = Vec::new();
-    let mut history = Vec::new();
+    let (mut history, mut bound) = (Vec::new(), None);
     let mut seen = BTreeSet::new();
     let (mut number, mut length) = (0, 0);
     loop {
@@ -249,13 +271,18 @@ fn read(path: &Path, file: &File, id: &str) -> Result<(Vec<Arc<Message>>, u64, u
             if number == 0 {
                 return Err(Error::damaged(path, 1, "it has no first line"));
             }
-            return Ok((history, length, count));
+            return Ok(Found {
+                history,
+                binding: bound,
+                length,
+                torn: count,
+            });
         };
         number += 1;
         let damaged = |why: String| Error::damaged(path, number, why);
         match (number, decoder.line(content).map_err(damaged)?) {
-            (1, Line::Head { id: found }) if found == id => {}
-            (1, Line::Head { id: found }) => {
+            (1, Line::Head { id: found, binding }) if found == id => bound = binding,
+            (1, Line::Head { id: found, .. }) => {
                 return Err(damaged(format!("it is of the session {found:?}")));
             }
             (1, Line::Message(_)) => return Err(damaged("it has no first line".to_owned())),

@@ -15,6 +15,8 @@ fn listed(id: &str, model: &str, efforts: &[&str]) -> Listed {
         id: id.into(),
         kind: "azure_openai".into(),
         model: model.into(),
+        name: None,
+        description: "a model".into(),
         is_default: false,
         efforts: efforts.iter().map(|effort| (*effort).into()).collect(),
         default_effort: efforts.last().map(|effort| (*effort).into()),

@@ -12,8 +12,6 @@ pub const OWES: &[(&str, &str)] = &[
     ("WIRE-018", ATTACHMENTS),
     ("WIRE-019", ATTACHMENTS),
     ("WIRE-022", ATTACHMENTS),
-    ("WIRE-024", REGISTRY),
-    ("WIRE-026", REGISTRY),
 ];
 
 /// What is still owed in part, of the scenarios.
@@ -28,17 +26,9 @@ pub const SCENES_OWE: &[(&str, &str)] = &[
     ),
     ("AX-S22", ATTACHMENTS),
     ("AX-S23", ATTACHMENTS),
-    ("AX-S26", REGISTRY),
-    (
-        "AX-S28",
-        "a session that goes on isn't compared with the provider that it was begun with",
-    ),
-    ("AX-S29", REGISTRY),
 ];
 
 const ATTACHMENTS: &str = "the library takes uploads, and the program doesn't offer them yet";
-const REGISTRY: &str =
-    "the library lists as many providers as there are, and the program knows one";
 
 /// The acceptance scenarios.
 pub const SCENARIOS: &[Guarantee] = &[

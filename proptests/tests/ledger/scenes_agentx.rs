@@ -225,6 +225,8 @@ pub const SCENES: &[Scene] = &[
         ],
         &[
             "agentx/foreign::wire_026_ax_s29_providers_are_listed_before_a_session_and_never_with_a_credential",
+            "agentx/providers::wire_026_ax_s29_one_document_lists_what_there_is",
+            "agentx/providers::wire_024_ax_s26_ax_s29_a_process_is_bound_to_one_of_those_that_were_listed",
         ],
     ),
     scene(

@@ -24,6 +24,10 @@ pub struct Listed {
     pub kind: Text,
     /// Its model.
     pub model: Text,
+    /// What people call it; `None`: its id and its model.
+    pub name: Option<Text>,
+    /// What it is, for people. Not where.
+    pub description: Text,
     /// The registry says that it is taken where nobody chooses. A provider that is alone is, whatever this says.
     pub is_default: bool,
     /// The efforts that its operator declares, in their order.
@@ -93,7 +97,10 @@ pub fn discovery(providers: &[Listed], credentials: &mut Credentials) -> Result<
 }
 
 fn display_name(listed: &Listed) -> alloc::string::String {
-    format!("{} ({})", listed.id, listed.model)
+    match &listed.name {
+        Some(name) => (&**name).into(),
+        None => format!("{} ({})", listed.id, listed.model),
+    }
 }
 
 fn describe<'a>(
@@ -114,7 +121,7 @@ fn describe<'a>(
         provider_type: (&*listed.kind).into(),
         model: (&*listed.model).into(),
         display_name: name.into(),
-        description: "A model of a provider that this program is set up for".into(),
+        description: (&*listed.description).into(),
         is_default: listed.is_default || alone,
         selected: selected == Some(&*listed.id),
         supports_effort: supported,

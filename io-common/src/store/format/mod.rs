@@ -9,6 +9,8 @@ mod write;
 use turnwire::json::{ScanRules, scan_value};
 use turnwire::vocab::Message;
 
+use super::Binding;
+
 pub(super) use read::Decoder;
 pub(super) use write::{write_head, write_message};
 
@@ -19,6 +21,8 @@ pub(super) enum Line {
     Head {
         /// The session that the transcript is of.
         id: String,
+        /// Who served the model at first.
+        binding: Option<Binding>,
     },
     /// A message.
     Message(Message),

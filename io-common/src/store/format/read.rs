@@ -10,7 +10,7 @@ use turnwire::vocab::{
 };
 
 use super::{Line, RULES};
-use crate::store::VERSION;
+use crate::store::{Binding, VERSION};
 
 /// Reads lines, one after the other.
 #[derive(Debug, Default)]
@@ -26,6 +26,14 @@ struct HeadLine<'a> {
     version: u64,
     #[serde(borrow)]
     id: Str<'a>,
+    #[serde(borrow, default)]
+    provider: Option<Str<'a>>,
+    #[serde(borrow, default)]
+    provider_type: Option<Str<'a>>,
+    #[serde(borrow, default)]
+    model: Option<Str<'a>>,
+    #[serde(borrow, default)]
+    route: Option<Str<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -123,6 +131,7 @@ impl Decoder {
                     ));
                 }
                 Ok(Line::Head {
+                    binding: binding(&head)?,
                     id: head.id.into_string(),
                 })
             }
@@ -132,6 +141,25 @@ impl Decoder {
             }
             other => Err(format!("a line of an unknown type {other:?}")),
         }
+    }
+}
+
+/// Who served the model: all of it is there, or nothing.
+fn binding(head: &HeadLine<'_>) -> Result<Option<Binding>, Fault> {
+    match (
+        &head.provider,
+        &head.provider_type,
+        &head.model,
+        &head.route,
+    ) {
+        (None, None, None, None) => Ok(None),
+        (Some(provider), Some(kind), Some(model), Some(route)) => Ok(Some(Binding {
+            provider: provider.to_string(),
+            kind: kind.to_string(),
+            model: model.to_string(),
+            route: route.to_string(),
+        })),
+        _ => Err("only a part of who served the model".to_owned()),
     }
 }
 

@@ -4,15 +4,21 @@ use turnwire::json::{write_bool, write_str, write_u64};
 use turnwire::vocab::{Block, MediaKind, Message, Origin, RawJson, Role, Source, ToolInput};
 
 use super::is_plain;
-use crate::store::{Entry, VERSION};
+use crate::store::{Binding, Entry, VERSION};
 
 /// Appends the first line of a transcript.
-pub(in crate::store) fn write_head(out: &mut Vec<u8>, entry: &Entry) {
+pub(in crate::store) fn write_head(out: &mut Vec<u8>, entry: &Entry, binding: Option<&Binding>) {
     let mut line = Object::begin(out, "session");
     line.number("version", VERSION);
     line.text("id", &entry.id);
     line.text("project", &entry.project);
     line.number("created_at", entry.created_at);
+    if let Some(binding) = binding {
+        line.text("provider", &binding.provider);
+        line.text("provider_type", &binding.kind);
+        line.text("model", &binding.model);
+        line.text("route", &binding.route);
+    }
     line.end();
     out.push(b'\n');
 }

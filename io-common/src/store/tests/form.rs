@@ -2,7 +2,8 @@
 
 use turnwire::vocab::{JobId, MediaKind, Source, Stored};
 
-use super::super::format::{Decoder, Line, write_message};
+use super::super::format::{Decoder, Line, write_head, write_message};
+use super::super::{Binding, Entry};
 use super::*;
 
 fn written(message: &Message) -> String {
@@ -227,4 +228,35 @@ fn what_isnt_a_line_is_said_in_words() {
     let at = line.len() - 20;
     bad[at] = 0xff;
     assert!(Decoder::default().line(&bad).is_err());
+}
+
+#[test]
+fn who_served_the_model_at_first_is_kept_whole_or_not_at_all() {
+    let head = |binding: Option<&Binding>| {
+        let mut out = Vec::new();
+        let entry = Entry {
+            id: "a".to_owned(),
+            project: "/p".to_owned(),
+            title: String::new(),
+            created_at: 1,
+            updated_at: 1,
+        };
+        write_head(&mut out, &entry, binding);
+        String::from_utf8(out).unwrap()
+    };
+    let found = |line: &str| match Decoder::default().line(line.trim_end().as_bytes())? {
+        Line::Head { binding, .. } => Ok(binding),
+        Line::Message(_) => Err("a message".to_owned()),
+    };
+    let binding = Binding {
+        provider: "sol \u{2028}".to_owned(),
+        kind: "openai".to_owned(),
+        model: "m \"1\"".to_owned(),
+        route: "00ff".to_owned(),
+    };
+    assert_eq!(found(&head(None)), Ok(None));
+    let line = head(Some(&binding));
+    assert_eq!(found(&line), Ok(Some(binding)));
+    let part = line.replace(",\"route\":\"00ff\"", "");
+    assert!(found(&part).unwrap_err().contains("part"));
 }
