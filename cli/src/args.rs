@@ -4,12 +4,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+use turnwire::protocol::agentx::SettingsLayer;
 use turnwire::vocab::Rule;
 
 use crate::check::CheckArgs;
 use crate::drive::{DemoArgs, DriveArgs};
 use crate::external::approve::ApproveArgs;
 use crate::foreign::Program;
+use crate::foreign::print::Printed;
 use crate::protocols::ServedName;
 use crate::protocols::agentx::PresetName;
 use crate::settings::values::{Api, Approval, Dollars, Seconds, Temperature, Tokens};
@@ -229,8 +231,14 @@ pub struct Foreign {
     pub schema: Option<String>,
     /// The one prompt; `None`: they are read.
     pub prompt: Option<String>,
+    /// What is written of its turn, if it isn't the wire.
+    pub printed: Option<Printed>,
+    /// The variable whose value goes to Anthropic's API as a bearer token, in a key's place.
+    pub bearer: Option<&'static str>,
     /// What the host says once it is there.
     pub said: Arc<Mutex<Said>>,
+    /// What hosts are shown of the settings, as they were read last.
+    pub shown: Arc<Mutex<Vec<SettingsLayer>>>,
 }
 
 /// A model that is taken where nothing names one.

@@ -17,7 +17,7 @@ pub fn of(settings: &Settings) -> Binding {
         }
         Model::Http(http) => {
             let (deployment, version) = match &http.door {
-                Door::Api => ("", http.version_header.as_deref().unwrap_or("")),
+                Door::Api | Door::Bearer => ("", http.version_header.as_deref().unwrap_or("")),
                 Door::Azure {
                     deployment,
                     version,

@@ -12,6 +12,7 @@ use turnwire::vocab::{ApprovalMode, Briefing, Frozen, ModelRef, Now, SessionInfo
 use turnwire_io::{Backend, Host, HttpProvider, Secret, World};
 
 use crate::args::{DriverName, ServeArgs};
+use crate::foreign::print::Printer;
 use crate::freeze::{self, Disk, OUTPUT_LIMIT};
 use crate::ids::random;
 use crate::keep::{self, Begun, Kept};
@@ -69,6 +70,9 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
     host.refrozen = P::refrozen(start);
     if let Some(prompt) = &args.foreign.prompt {
         host.input = Box::new(std::io::Cursor::new(P::prompt_line(prompt)));
+    }
+    if let Some(form) = args.foreign.printed {
+        host.output = Box::new(Printer::new(std::io::stdout(), form));
     }
     let agent = Session::new(config, Box::new(info), now);
     let world = World {

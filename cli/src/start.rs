@@ -1,6 +1,7 @@
 //! What has to be known, and allowed, before a session begins.
 
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 
 use crate::args::ServeArgs;
 use crate::external::{self, approvals::Approvals};
@@ -12,6 +13,7 @@ use crate::settings::values::Approval;
 use crate::settings::{self, Env, Layer, Model, Settings, file};
 use crate::skills;
 use crate::trust::{Trust, Verdict};
+use turnwire::protocol::agentx::SettingsSource;
 use turnwire::vocab::PermissionUpdate;
 use turnwire_io::store::Store;
 
@@ -78,20 +80,15 @@ impl Start {
         let mut layers = Vec::new();
         match &project_text {
             Some(text) if trusted || give_trust => {
-                layers.push(Layer {
-                    settings: file::settings(&project_file, text)?,
-                    path: project_file.clone(),
-                });
+                let path = project_file.clone();
+                layers.push(Layer::read(SettingsSource::Project, path, text)?);
             }
             Some(_) | None => {}
         }
         if let Some(path) = folders.as_ref().map(Folders::settings)
             && let Some(text) = file::text(&path)?
         {
-            layers.push(Layer {
-                settings: file::settings(&path, &text)?,
-                path,
-            });
+            layers.push(Layer::read(SettingsSource::User, path, &text)?);
         }
         let registry = || registry::read(args.model.auth_file.as_deref(), folders.as_ref(), env);
         let mut settings = settings::resolve(args, &layers, &registry, env)?;
@@ -159,6 +156,12 @@ impl Start {
             Verdict::Trusted(mode) => mode,
             Verdict::Changed | Verdict::Unknown => None,
         };
+        let shown = settings::shown::layers(args, &layers);
+        *args
+            .foreign
+            .shown
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = shown;
         let approval = args
             .session
             .approval

@@ -19,6 +19,8 @@ pub enum Door {
     /// At the API's path below the base URL, with the key in the API's own header.
     #[default]
     Api,
+    /// The same, with the key as a bearer token in `authorization`.
+    Bearer,
     /// At a deployment of Azure's, with the key in `api-key`.
     Azure {
         /// The deployment's name; it stands for the model's. Of characters that a path can hold as they are.
@@ -56,7 +58,7 @@ impl HttpProvider {
         let base = self.base_url.trim_end_matches('/');
         let path = self.api.path();
         match &self.door {
-            Door::Api => format!("{base}{path}"),
+            Door::Api | Door::Bearer => format!("{base}{path}"),
             Door::Azure { version, .. } if version == "v1" => format!("{base}/openai/v1{path}"),
             Door::Azure { version, .. } if version == "preview" => {
                 format!("{base}/openai/v1{path}?api-version=preview")
@@ -72,6 +74,7 @@ impl HttpProvider {
     pub fn key_header(&self) -> (&'static str, &'static str) {
         match self.door {
             Door::Api => self.api.key_header(),
+            Door::Bearer => ("authorization", "Bearer "),
             Door::Azure { .. } => ("api-key", ""),
         }
     }
@@ -92,7 +95,7 @@ impl HttpProvider {
     /// What it calls the model of this name.
     pub fn model<'a>(&'a self, name: &'a str) -> &'a str {
         match &self.door {
-            Door::Api => name,
+            Door::Api | Door::Bearer => name,
             Door::Azure { deployment, .. } => deployment,
         }
     }
@@ -111,7 +114,7 @@ impl HttpProvider {
                 deployment,
                 version,
             } => (deployment.as_str(), version.as_str()),
-            Door::Api => ("", ""),
+            Door::Api | Door::Bearer => ("", ""),
         };
         // `v1` and `preview` are words like others.
         let version =
@@ -273,6 +276,9 @@ mod tests {
         assert_eq!(plain.url(), "https://a.example/v1/messages");
         assert_eq!(plain.key_header(), ("x-api-key", ""));
         assert_eq!(plain.model("sol"), "sol");
+        let token = provider(Api::Anthropic, "https://a.example/v1", Door::Bearer);
+        assert_eq!(token.url(), plain.url());
+        assert_eq!(token.key_header(), ("authorization", "Bearer "));
     }
 
     #[test]
@@ -292,10 +298,11 @@ mod tests {
         let mut provider = azure("2024-10-21");
         let shown = |provider: &HttpProvider, text: &str| {
             let backend = Backend::Http(Box::new(provider.clone()));
-            match backend.without_key(lost(text)) {
-                ModelChunk::Failed { failure, .. } => failure.text.to_string(),
-                other => panic!("{other:?}"),
-            }
+            let chunk = backend.without_key(lost(text));
+            let ModelChunk::Failed { failure, .. } = chunk else {
+                panic!("{chunk:?}")
+            };
+            failure.text.to_string()
         };
         let said = format!(
             "no answer from {} (east.example): deployment sol-prod, key sk-0123456789.",

@@ -3,6 +3,7 @@
 
 pub mod listing;
 mod omp;
+pub mod print;
 mod rules;
 pub mod sdk;
 

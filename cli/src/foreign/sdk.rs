@@ -3,10 +3,12 @@
 //! Flags that change what the agent does are understood, or refused. Those that are about what isn't there (plugins,
 //! logs, betas of an API, …) are taken, and change nothing.
 
+use std::io::Read;
 use std::path::PathBuf;
 
 use clap::{Args as Group, ValueEnum};
 
+use super::print::Printed;
 use super::rules::{self, Tools};
 use super::text;
 use crate::args::{
@@ -19,7 +21,7 @@ use crate::settings::Env;
 use crate::settings::values::{Api, Approval, Dollars};
 
 pub const AFTER_HELP: &str = "\
-The model's provider comes from ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY and ANTHROPIC_MODEL, else from the settings files, as \
+The model's provider comes from ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, and ANTHROPIC_MODEL, else from the settings files, as \
 do all other settings. The project must be trusted: run `turnwire trust` in it once, or name its folder in \
 TURNWIRE_TRUST_PROJECT.";
 
@@ -51,6 +53,12 @@ const MAX_OUTPUT: u64 = 32_000;
 /// The variable that holds the key.
 const KEY: &str = "ANTHROPIC_API_KEY";
 
+/// The one that holds a bearer token, which goes in its place.
+pub const TOKEN: &str = "ANTHROPIC_AUTH_TOKEN";
+
+/// Most bytes of a prompt that is read.
+const PROMPT_MAX: u64 = 8 * 1024 * 1024;
+
 /// Which of the two programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sdk {
@@ -63,11 +71,19 @@ pub enum Sdk {
 /// The options that mean something here.
 #[derive(Debug, Group)]
 pub struct SdkArgs {
-    /// What is written
+    /// One turn, and leave: its answer is written, as the output format says
+    #[arg(long, short = 'p')]
+    print: bool,
+
+    /// What is written: the wire, or with --print the answer's text or the record of the result
     #[arg(long, value_name = "FORMAT")]
     output_format: Option<Format>,
 
-    /// What is read; without it the prompt is the last argument
+    /// Nothing more is said for it
+    #[arg(long, hide = true)]
+    verbose: bool,
+
+    /// What is read; without it the prompt is the last argument, or with --print what stands on stdin
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     input_format: Format,
 
@@ -201,10 +217,6 @@ pub struct SdkArgs {
 /// What is taken, and changes nothing.
 #[derive(Debug, Group)]
 struct Absent {
-    #[arg(long, short = 'p', hide = true)]
-    print: bool,
-    #[arg(long, hide = true)]
-    verbose: bool,
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "")]
     debug: Option<String>,
     #[arg(long, hide = true)]
@@ -292,8 +304,12 @@ impl SdkArgs {
     /// # Errors
     /// [`Stop`] for what can't be done.
     pub fn into_serve(self, sdk: Sdk, env: Env<'_>) -> Result<ServeArgs, Stop> {
-        let args = self;
-        args.refuse(sdk)?;
+        let mut args = self;
+        let printed = args.printed();
+        args.refuse(sdk, printed)?;
+        if args.input_format == Format::Text && args.prompt.is_none() {
+            args.prompt = Some(read_prompt(std::io::stdin().lock())?);
+        }
         let Tools {
             only,
             rules,
@@ -379,21 +395,40 @@ impl SdkArgs {
                 folders: args.add_dir,
                 schema: args.json_schema,
                 prompt: args.prompt,
+                printed,
+                bearer: (sdk == Sdk::Claude && env(TOKEN).is_some_and(|it| !it.is_empty()))
+                    .then_some(TOKEN),
                 lenient_tools: true,
                 ..Foreign::default()
             },
         })
     }
 
+    /// What is written of one turn, if it isn't the wire.
+    fn printed(&self) -> Option<Printed> {
+        match (self.print, self.output_format) {
+            (true, None | Some(Format::Text)) => Some(Printed::Text),
+            (true, Some(Format::Json)) => Some(Printed::Json),
+            (_, Some(Format::StreamJson)) | (false, _) => None,
+        }
+    }
+
     /// What can't be done.
-    fn refuse(&self, sdk: Sdk) -> Result<(), Stop> {
+    fn refuse(&self, sdk: Sdk, printed: Option<Printed>) -> Result<(), Stop> {
+        let wire = self.output_format == Some(Format::StreamJson);
         let text = if sdk == Sdk::Claude && (self.list_providers || self.provider.is_some()) {
             "--provider and --list-providers are agentx's"
-        } else if self.output_format != Some(Format::StreamJson) {
-            "only --output-format stream-json is spoken here"
+        } else if !wire && printed.is_none() {
+            "only --output-format stream-json is spoken here, or --print one turn as text or json"
         } else if self.input_format == Format::Json {
             "--input-format is text or stream-json"
-        } else if self.input_format == Format::Text && self.prompt.is_none() {
+        } else if self.input_format == Format::StreamJson && !wire {
+            "--input-format stream-json needs --output-format stream-json"
+        } else if (self.include_partial_messages || self.replay_user_messages) && !wire {
+            "--include-partial-messages and --replay-user-messages need --output-format stream-json"
+        } else if printed == Some(Printed::Json) && self.verbose {
+            "--verbose with --output-format json isn't supported: take stream-json for all records"
+        } else if self.input_format == Format::Text && self.prompt.is_none() && !self.print {
             "there is no prompt: give one, or --input-format stream-json"
         } else if self.input_format == Format::StreamJson && self.prompt.is_some() {
             "with --input-format stream-json prompts are records, and no arguments"
@@ -427,10 +462,8 @@ fn model(provider: Option<String>, model: Option<String>, sdk: Sdk, env: Env<'_>
     };
     let url = of_env("ANTHROPIC_BASE_URL");
     let alias = |name: String| {
-        let known = ALIASES.iter().find(|(alias, ..)| *alias == name);
-        known.map_or(name, |(_, variable, model)| {
-            of_env(variable).unwrap_or_else(|| (*model).to_owned())
-        })
+        let known = aliases(env).into_iter().find(|(alias, _)| *alias == name);
+        known.map_or(name, |(_, model)| model)
     };
     ModelArgs {
         api: url.is_some().then_some(Api::Anthropic),
@@ -438,17 +471,51 @@ fn model(provider: Option<String>, model: Option<String>, sdk: Sdk, env: Env<'_>
         base_url: url
             .as_ref()
             .map(|url| format!("{}/v1", url.trim_end_matches('/'))),
-        key_env: (url.is_some() && of_env(KEY).is_some()).then(|| KEY.to_owned()),
+        key_env: [TOKEN, KEY]
+            .into_iter()
+            .find(|name| url.is_some() && of_env(name).is_some())
+            .map(str::to_owned),
         model: model.or_else(|| of_env("ANTHROPIC_MODEL")).map(alias),
         provider,
         ..ModelArgs::default()
     }
 }
 
+/// What hosts call models of Anthropic's, and which ones those are.
+pub fn aliases(env: Env<'_>) -> Vec<(&'static str, String)> {
+    let named = |variable: &str| {
+        let text = env(variable)?.into_string().ok()?;
+        (!text.is_empty()).then_some(text)
+    };
+    let each = ALIASES.iter();
+    each.map(|(alias, variable, model)| {
+        let model = named(variable).unwrap_or_else(|| (*model).to_owned());
+        (*alias, model)
+    })
+    .collect()
+}
+
+/// The prompt of a turn, from where it is piped in.
+fn read_prompt(input: impl Read) -> Result<String, Stop> {
+    let mut text = String::new();
+    let read = input.take(PROMPT_MAX + 1).read_to_string(&mut text);
+    let why = match read {
+        Err(error) => format!("the prompt can't be read: {error}"),
+        Ok(_) if text.len() as u64 > PROMPT_MAX => {
+            format!("the prompt is longer than {PROMPT_MAX} bytes")
+        }
+        Ok(_) if text.trim().is_empty() => {
+            "there is no prompt: give one, as an argument or on stdin".to_owned()
+        }
+        Ok(_) => return Ok(text),
+    };
+    Err(Stop::Settings(why))
+}
+
 /// What counts if neither the command line nor the environment nor a file says anything.
 fn fallback(env: Env<'_>) -> Fallback {
     Fallback {
-        api: env(KEY).is_some().then_some(Api::Anthropic),
+        api: (env(KEY).is_some() || env(TOKEN).is_some()).then_some(Api::Anthropic),
         model: "claude-sonnet-4-5".to_owned(),
         window: WINDOW,
         max_output: MAX_OUTPUT,

@@ -15,8 +15,10 @@ use turnwire_io::tools::Dialect;
 
 use super::{Opening, Served, ServedName};
 use crate::args::{Said, ServeArgs};
+use crate::foreign::sdk;
 use crate::ids::IdKind;
 use crate::object::{Members, json};
+use crate::settings::values::Api;
 use crate::settings::{Model, Settings};
 
 /// Hosts of claude set it where they read `session_state_changed`.
@@ -95,6 +97,7 @@ impl Served for Agentx {
             provider: selected.map(Listed::selected),
             providers: catalogue(&providers, Some(id)),
             models: models(opening),
+            aliases: aliases(opening, name),
             sdk_servers: texts(&args.foreign.servers),
             transcript: writer.map(|writer| writer.path().to_string_lossy().into()),
             ..ServerConfig::new(opening.seed, name.policy())
@@ -105,6 +108,7 @@ impl Served for Agentx {
     /// own refusal. What is said of the session counts from the next turn on.
     fn answer(opening: &Opening<'_>) -> Answer<Agentx> {
         let said = opening.args.foreign.said.clone();
+        let shown = opening.args.foreign.shown.clone();
         let deny_env = opening.start.settings.deny_env.clone();
         Box::new(move |ask| {
             let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,6 +123,10 @@ impl Served for Agentx {
                     } else {
                         AgentxOutcome::Default
                     }
+                }
+                AgentxAsk::Control { subtype, .. } if &*subtype == "get_settings" => {
+                    let shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+                    AgentxOutcome::Settings(shown.clone())
                 }
                 AgentxAsk::Control { .. }
                 | AgentxAsk::BlobAppend { .. }
@@ -243,6 +251,26 @@ pub fn providers(settings: &Settings, model: &str) -> Vec<Listed> {
             .or(settings.efforts.first())
             .map(|effort| effort.as_str().into()),
     }])
+}
+
+/// What hosts of claude call the models of Anthropic's, where such models serve. A name of the settings is itself.
+fn aliases(opening: &Opening<'_>, name: PresetName) -> Vec<(Text, Text)> {
+    let settings = &opening.start.settings;
+    let of_anthropic = match &settings.model {
+        Model::Http(http) => http.api == Api::Anthropic,
+        Model::Builtin { .. } | Model::Script { .. } => false,
+    };
+    if name != PresetName::Claude || !of_anthropic {
+        return Vec::new();
+    }
+    let own = |alias: &str| {
+        alias == &*opening.model.model || settings.others.iter().any(|it| it == alias)
+    };
+    sdk::aliases(&|name| std::env::var_os(name))
+        .into_iter()
+        .filter(|(alias, _)| !own(alias))
+        .map(|(alias, model)| (alias.into(), model.as_str().into()))
+        .collect()
 }
 
 /// The models that a host may choose, the one that the session begins with first. None: nobody named others.

@@ -263,6 +263,8 @@ impl std::fmt::Display for RuleTable {
 
 #[cfg(test)]
 mod tests {
+    use turnwire::protocol::agentx::SettingsSource;
+
     use super::*;
     use crate::say::Stop;
 
@@ -272,12 +274,7 @@ mod tests {
         let layers: Result<Vec<Layer>, Stop> = texts
             .iter()
             .zip(names)
-            .map(|(text, name)| {
-                Ok(Layer {
-                    settings: file::settings(Path::new(name), text)?,
-                    path: name.into(),
-                })
-            })
+            .map(|(text, name)| Layer::read(SettingsSource::User, name.into(), text))
             .collect();
         layers
             .map(|layers| gather(&layers))

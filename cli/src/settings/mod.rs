@@ -3,6 +3,7 @@
 pub mod file;
 pub mod hooks;
 mod model;
+pub mod shown;
 pub mod values;
 
 use std::ffi::OsString;
@@ -18,7 +19,9 @@ use file::FileSettings;
 use hooks::{HookTable, RuleTable, Unloaded};
 use model::Chosen;
 pub use model::{key as key_of, own, sendable};
+use turnwire::protocol::agentx::SettingsSource;
 use turnwire::session::config::Price;
+use turnwire::vocab::RawJson;
 use turnwire_io::{Door, Secret};
 use values::{Api, Approval, BadValue, BaseUrl, EnvName, Millis};
 
@@ -150,10 +153,29 @@ pub struct Provider {
 /// A settings file that was found.
 #[derive(Clone, Debug)]
 pub struct Layer {
+    /// Whose it is.
+    pub source: SettingsSource,
     /// Where it lies.
     pub path: PathBuf,
     /// What it says.
     pub settings: FileSettings,
+    /// What hosts are shown of that.
+    pub shown: RawJson,
+}
+
+impl Layer {
+    /// Reads a file of this text.
+    ///
+    /// # Errors
+    /// As [`file::settings`].
+    pub fn read(source: SettingsSource, path: PathBuf, text: &str) -> Result<Layer, Stop> {
+        Ok(Layer {
+            source,
+            settings: file::settings(&path, text)?,
+            shown: shown::file(text),
+            path,
+        })
+    }
 }
 
 /// Puts the layers together; `files` in order of rank, the highest first.

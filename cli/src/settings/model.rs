@@ -7,7 +7,8 @@ use std::path::Path;
 use super::file::{self, ModelTable, PriceTable};
 use super::values::{Api, BaseUrl, Dollars, EnvName, Temperature};
 use super::{Env, Layer, Model, Provider, Providers, flag};
-use crate::args::{Fallback, ServeArgs};
+use crate::args::{Fallback, Foreign, ServeArgs};
+use crate::foreign::sdk::TOKEN;
 use crate::registry::Registry;
 use crate::say::Stop;
 use turnwire::session::config::Price;
@@ -60,7 +61,7 @@ pub(super) fn choose(
     }
     let fallback = args.foreign.fallback.as_ref();
     let layers = layers(&flags, files, fallback)?;
-    let model = model(&layers, fallback, env)?;
+    let model = model(&layers, &args.foreign, env)?;
     let others = layers.first(|table| table.others.clone());
     let efforts = layers.first(|table| table.efforts.clone());
     let (others, efforts) = (others.unwrap_or_default(), efforts.unwrap_or_default());
@@ -235,7 +236,8 @@ fn layers<'a>(
     })
 }
 
-fn model(layers: &Layers<'_>, fallback: Option<&Fallback>, env: Env<'_>) -> Result<Model, Stop> {
+fn model(layers: &Layers<'_>, foreign: &Foreign, env: Env<'_>) -> Result<Model, Stop> {
+    let fallback = foreign.fallback.as_ref();
     let Some(api) = layers.api else {
         let named = |table: &ModelTable| table.base_url.is_some() || table.name.is_some();
         if layers.first(|table| named(table).then_some(())).is_some() {
@@ -247,6 +249,7 @@ fn model(layers: &Layers<'_>, fallback: Option<&Fallback>, env: Env<'_>) -> Resu
     let Some((own_url, own_key)) = own(api) else {
         return scripted(layers);
     };
+    let bearer = foreign.bearer.filter(|_| api == Api::Anthropic);
     let name = layers
         .first(|table| table.name.clone())
         .filter(|name| !name.trim().is_empty())
@@ -261,6 +264,7 @@ fn model(layers: &Layers<'_>, fallback: Option<&Fallback>, env: Env<'_>) -> Resu
         Some(name) => Some(name),
         // A key of one provider is never sent to another's address unasked.
         None if named_url.as_ref().is_none_or(|url| url.as_str() == own_url) => {
+            let own_key = bearer.unwrap_or(own_key);
             Some(flag::<EnvName>("key_env", own_key)?)
         }
         None => None,
@@ -276,8 +280,11 @@ fn model(layers: &Layers<'_>, fallback: Option<&Fallback>, env: Env<'_>) -> Resu
         base_url,
         name,
         key,
+        door: match &key_from {
+            Some(name) if bearer == Some(name.as_str()) => Door::Bearer,
+            Some(_) | None => Door::Api,
+        },
         key_from,
-        door: Door::Api,
         version_header: None,
         kind: api.word(),
         unnamed: false,
@@ -301,6 +308,7 @@ pub fn own(api: Api) -> Option<(&'static str, &'static str)> {
 pub(super) fn key_variables(args: &ServeArgs, files: &[Layer]) -> Result<Vec<String>, Stop> {
     let own = [Api::Openai, Api::Anthropic].into_iter().filter_map(own);
     let mut names: Vec<String> = own.map(|(_, key)| key.to_owned()).collect();
+    names.push(TOKEN.to_owned());
     let flag = match &args.model.key_env {
         Some(name) => Some(flag::<EnvName>("--key-env", name)?),
         None => None,

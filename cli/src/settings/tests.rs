@@ -16,8 +16,7 @@ fn args(words: &[&str]) -> ServeArgs {
 
 fn layer(path: &str, text: &str) -> Layer {
     let path = PathBuf::from(path);
-    let settings = file::parse(&path, text).unwrap();
-    Layer { path, settings }
+    Layer::read(SettingsSource::User, path, text).unwrap()
 }
 
 fn with_env(name: &str) -> Option<OsString> {
@@ -127,6 +126,36 @@ fn a_provider_at_its_own_address_gets_its_own_key() {
     assert_eq!(
         (anthropic.key.unwrap().expose(), anthropic.temperature),
         ("sk-anthropic", Some(0.5))
+    );
+}
+
+#[test]
+fn a_bearer_token_goes_to_anthropics_own_address_in_the_keys_place() {
+    let mut args = args(&["--api", "anthropic", "--model", "m"]);
+    args.foreign.bearer = Some("OTHER_KEY");
+    let settings = |args: &ServeArgs| resolve(args, &[], &|| Ok(None), &with_env).unwrap();
+    let http = |args: &ServeArgs| match settings(args).model {
+        Model::Http(http) => *http,
+        other @ (Model::Builtin { .. } | Model::Script { .. }) => panic!("{other:?}"),
+    };
+    let provider = http(&args);
+    assert_eq!(provider.door, Door::Bearer);
+    assert_eq!(provider.key.unwrap().expose(), "sk-other");
+    // One that is named is a key, and OpenAI's API has no such token.
+    args.model.key_env = Some("ANTHROPIC_API_KEY".to_owned());
+    assert_eq!(http(&args).door, Door::Api);
+    args.model.key_env = None;
+    args.model.api = Some(Api::Openai);
+    let provider = http(&args);
+    assert_eq!(
+        (provider.door, provider.key.unwrap().expose()),
+        (Door::Api, "sk-openai")
+    );
+    assert!(
+        settings(&args)
+            .deny_env
+            .iter()
+            .any(|name| name == "ANTHROPIC_AUTH_TOKEN")
     );
 }
 

@@ -302,6 +302,11 @@ impl Dollars {
         ))
     }
 
+    /// The number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+
     /// In millionths of a millionth of a dollar.
     pub fn pico(self) -> u64 {
         // At most 10^18, and never negative.

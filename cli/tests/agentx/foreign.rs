@@ -226,6 +226,106 @@ fn a_prompt_of_the_command_line_is_one_turn() {
 }
 
 #[test]
+fn one_turn_is_printed_as_text_or_as_its_result() {
+    let home = Home::new();
+    let provider = Provider::start([]);
+    let print = |args: &[&str], replies: &[Reply]| {
+        for reply in replies {
+            provider.then(reply.clone());
+        }
+        let out = Setup::plain(&home, &["as", "claude", "-p"])
+            .args(args)
+            .env("ANTHROPIC_BASE_URL", &provider.url())
+            .env("ANTHROPIC_API_KEY", KEY)
+            .env("TURNWIRE_TRUST_PROJECT", home.project().to_str().unwrap())
+            .piped("Greet me, from a file.\n");
+        (
+            out.status.code(),
+            String::from_utf8(out.stdout).unwrap(),
+            String::from_utf8(out.stderr).unwrap(),
+        )
+    };
+    let hello = [says("Hello,\nyou.")];
+    let (code, out, said) = print(&["Greet me."], &hello);
+    assert_eq!((code, &*out), (Some(0), "Hello,\nyou.\n"), "{said}");
+    let (code, out, _) = print(&["--output-format", "json", "Greet me."], &hello);
+    let result: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (
+            code,
+            &result["type"],
+            &result["result"],
+            &result["num_turns"]
+        ),
+        (Some(0), &json!("result"), &json!("Hello,\nyou."), &json!(1))
+    );
+    // Tools run on the way, and nobody is asked; the prompt stands on stdin.
+    let call = calls("Bash", &json!({ "command": "touch made" }));
+    let (code, out, _) = print(&["--output-format=text"], &[call, says("Then not.")]);
+    assert_eq!((code, &*out), (Some(0), "Then not.\n"));
+    assert!(home.read("made").is_none());
+    let prompt = provider.request(3).json()["messages"][0]["content"].to_string();
+    assert!(prompt.contains("from a file"), "{prompt}");
+    let refusal = Reply::failure(
+        "400 Bad Request",
+        "{\"error\":{\"message\":\"the refusal\"}}",
+    );
+    let (code, out, _) = print(&["Greet me."], &[refusal]);
+    assert!(code == Some(1) && out.contains("the refusal"), "{out}");
+    for args in [
+        &["--output-format", "json", "--verbose", "x"][..],
+        &["--input-format", "stream-json"],
+        &["--include-partial-messages", "x"],
+    ] {
+        let (code, out, said) = print(args, &[]);
+        assert_eq!((code, &*out), (Some(1), ""), "{said}");
+        assert!(said.contains("stream-json"), "{said}");
+    }
+}
+
+#[test]
+fn a_bearer_token_of_the_environment_goes_in_the_keys_place() {
+    let home = Home::new();
+    let provider = Provider::start([says("Hello."), says("Hello.")]);
+    for (number, both) in [(1, false), (2, true)] {
+        let setup = claude(&home, &["--model", "m-1"])
+            .env("ANTHROPIC_BASE_URL", &provider.url())
+            .env("ANTHROPIC_AUTH_TOKEN", KEY)
+            .env("TURNWIRE_TRUST_PROJECT", home.project().to_str().unwrap());
+        let setup = if both {
+            setup.env("ANTHROPIC_API_KEY", "sk-another-key")
+        } else {
+            setup
+        };
+        let ended = setup.run_as::<Agentx>(PROMPT);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let request = provider.request(number);
+        let bearer = format!("Bearer {KEY}");
+        assert_eq!(request.header("authorization"), Some(&*bearer));
+        assert!(request.header("x-api-key").is_none());
+    }
+}
+
+#[test]
+fn a_host_may_set_a_model_by_the_name_that_everybody_calls_it() {
+    let home = Home::new();
+    let provider = Provider::start([says("Hello."), says("Hello.")]);
+    let mut program = at(&home, &provider, &["--model", "opus"])
+        .env("ANTHROPIC_DEFAULT_HAIKU_MODEL", "small-1")
+        .start_as::<Agentx>();
+    program.turn("Greet me.");
+    assert_eq!(provider.request(1).json()["model"], "claude-opus-4-5");
+    let set = program.ask(&json!({ "subtype": "set_model", "model": "haiku" }));
+    assert_eq!(set["response"], json!({ "model": "small-1" }));
+    program.turn("Greet me.");
+    assert_eq!(provider.request(2).json()["model"], "small-1");
+    let set = program.ask(&json!({ "subtype": "set_model", "model": "m-9" }));
+    assert_eq!(set["response"], json!({ "model": "m-9" }));
+    program.close_input();
+    assert_eq!(program.wait().code, Some(0));
+}
+
+#[test]
 fn an_answer_of_a_schema_is_structured() {
     let home = Home::new();
     let answer = json!({ "colour": "blue" });

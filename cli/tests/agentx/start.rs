@@ -102,6 +102,50 @@ fn a_host_of_claude_may_choose_among_the_models_of_the_settings() {
 }
 
 #[test]
+fn ax_s10_settings_are_shown_layer_by_layer_and_apart_from_what_runs() {
+    let (home, setup) = named("claude");
+    home.write(
+        "turnwire.toml",
+        "[model]\nothers = ['tiny']\n[session]\nmax_steps = 5\n[[hook]]\nname = 'h'\nevent = 'turn_end'\n\
+         command = 'echo sentinel >/dev/null'\n",
+    );
+    let mut program = setup
+        .args(&["--max-steps", "7", "--thinking", "high"])
+        .start_as::<Agentx>();
+    let shown = program.ask(&json!({ "subtype": "get_settings" }))["response"].clone();
+    let sources = json!([
+        { "source": "user", "settings": { "model": { "api": "openai", "provider": "house", "name": "big",
+          "others": ["small"], "efforts": ["low", "high"] } } },
+        { "source": "project", "settings": { "model": { "others": ["tiny"] }, "session": { "max_steps": 5 },
+          "hook": [{ "name": "h", "event": "turn_end" }] } },
+        { "source": "flag", "settings": { "model": { "thinking": "high" }, "session": { "max_steps": 7 } } },
+    ]);
+    assert_eq!(shown["sources"], sources);
+    let effective = json!({
+        "model": { "api": "openai", "provider": "house", "name": "big", "others": ["tiny"],
+                   "efforts": ["low", "high"], "thinking": "high" },
+        "session": { "max_steps": 7 },
+        "hook": [{ "name": "h", "event": "turn_end" }],
+    });
+    assert_eq!(shown["effective"], effective);
+    assert_eq!(
+        shown["applied"],
+        json!({ "model": "big", "effort": "high" })
+    );
+    // What the host sets runs, and is in no file.
+    program.ask(&json!({ "subtype": "set_model", "model": "tiny" }));
+    let shown = program.ask(&json!({ "subtype": "get_settings" }))["response"].clone();
+    assert_eq!(shown["applied"]["model"], "tiny");
+    assert_eq!(shown["effective"]["model"]["name"], "big");
+    for line in program.seen() {
+        let line = line.to_string();
+        for secret in ["127.0.0.1", "sentinel"] {
+            assert!(!line.contains(secret), "{secret} in {line}");
+        }
+    }
+}
+
+#[test]
 fn states_are_told_where_the_environment_asks_for_them() {
     let states = |setup: Setup| {
         let mut program = setup.start_as::<Agentx>();

@@ -266,6 +266,20 @@ impl Setup {
         command.output().expect("the program runs")
     }
 
+    /// The same, with this on its stdin.
+    pub fn piped(mut self, input: &str) -> std::process::Output {
+        self.command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = self.command.spawn().expect("the program starts");
+        if let Some(mut stdin) = child.stdin.take() {
+            // Who doesn't read it leaves it.
+            let _ = stdin.write_all(input.as_bytes());
+        }
+        child.wait_with_output().expect("the program ends")
+    }
+
     #[track_caller]
     pub fn start(self) -> Program {
         self.start_as()

@@ -4,7 +4,9 @@
 use crate::agentx_kit::duo::{Duo, server_config, session_config, tool};
 use serde_json::{Value, json};
 use turnwire::protocol::agentx::policy::Bit;
-use turnwire::protocol::agentx::{Agentx, AgentxAsk, AgentxOutcome, Policy, ServerConfig};
+use turnwire::protocol::agentx::{
+    Agentx, AgentxAsk, AgentxOutcome, Policy, ServerConfig, SettingsLayer, SettingsSource,
+};
 use turnwire::protocol::{Credentials, Protocol, Server};
 use turnwire::vocab::*;
 use turnwire_proptests::laws::{
@@ -405,6 +407,37 @@ fn ax_s10_settings_are_the_embedders() {
         r#"{"effective":{"a":1},"sources":[{"source":"user","settings":{}}]}"#.into(),
     ))));
     assert_eq!(one(&mut duo)["response"]["response"]["effective"]["a"], 1);
+    // Layers come in their order, with what they come to, and apart from what runs.
+    duo.ask("r4", json!({"subtype":"get_settings"}));
+    let layer = |source, settings: Value| SettingsLayer {
+        source,
+        settings: RawJson(settings.to_string().as_str().into()),
+    };
+    duo.settle_ask(AgentxOutcome::Settings(vec![
+        layer(SettingsSource::Flag, json!({"model":{"name":"m-2"}})),
+        layer(
+            SettingsSource::User,
+            json!({"model":{"name":"m-0","window":7}}),
+        ),
+    ]));
+    let shown = one(&mut duo)["response"]["response"].clone();
+    assert_eq!(
+        shown["effective"],
+        json!({"model":{"name":"m-2","window":7}})
+    );
+    let sources: Vec<&Value> = shown["sources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["source"])
+        .collect();
+    assert_eq!(sources, ["user", "flag"]);
+    assert_eq!(shown["sources"][0]["settings"]["model"]["name"], "m-0");
+    assert_eq!(shown["applied"]["model"], "m-1");
+    // Of anything else they are no answer.
+    duo.ask("r5", json!({"subtype":"mcp_reconnect","serverName":"x"}));
+    duo.settle_ask(AgentxOutcome::Settings(Vec::new()));
+    assert_eq!(one(&mut duo)["response"]["subtype"], "error");
     duo.ask(
         "r3",
         json!({"subtype":"mcp_set_servers","servers":{"x":{"command":"x"}}}),

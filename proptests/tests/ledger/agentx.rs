@@ -20,10 +20,6 @@ pub const SCENES_OWE: &[(&str, &str)] = &[
         "AX-S08",
         "the program starts no MCP servers of its own: replacing them is refused",
     ),
-    (
-        "AX-S10",
-        "the program says the model and the effort in use, and no layers of settings",
-    ),
     ("AX-S22", ATTACHMENTS),
     ("AX-S23", ATTACHMENTS),
 ];

@@ -18,6 +18,7 @@ mod protocol;
 pub mod providers;
 mod rules;
 mod server;
+mod settings;
 mod spec;
 pub mod wire;
 
@@ -29,6 +30,7 @@ pub use preset::preset;
 pub use protocol::{Agentx, AgentxAsk, AgentxExtra, AgentxOutcome, Selected, ServerConfig};
 pub use rules::{RULES, UNSEEN};
 pub use server::Face;
+pub use settings::{SettingsLayer, SettingsSource};
 pub use spec::{CLAUDE_SPEC, SPEC};
 
 /// The longest line of the strict wire, in either direction, its newline not counted: 8 MiB.

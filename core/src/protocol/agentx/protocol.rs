@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use super::client::{ClientConfig, ClientFace};
 use super::server::Face;
+use super::settings::SettingsLayer;
 use super::wire::AgentLine;
 use super::{HOST_LINE_MAX, Policy, wire};
 use crate::frame::{LineRules, OverLong, Tail};
@@ -49,6 +50,8 @@ pub struct ServerConfig {
     pub providers: Vec<RawJson>,
     /// The models that can be chosen, as objects. Empty: the one in use.
     pub models: Vec<RawJson>,
+    /// Other names that `set_model` takes, each with the model that it means.
+    pub aliases: Vec<(Text, Text)>,
     /// Helpers that the agent may start, as objects of at least `name`.
     pub agents: Vec<RawJson>,
     /// Plugins, as objects of at least `name`.
@@ -111,6 +114,7 @@ impl ServerConfig {
             provider: None,
             providers: Vec::new(),
             models: Vec::new(),
+            aliases: Vec::new(),
             agents: Vec::new(),
             plugins: Vec::new(),
             output_style: "default".into(),
@@ -130,7 +134,7 @@ impl ServerConfig {
 pub enum AgentxAsk {
     /// An operation that changes no session: `mcp_set_servers`, `mcp_reconnect`, `mcp_toggle`, `seed_read_state`,
     /// `apply_flag_settings`, `get_settings`, and whatever a host of claude asks for besides. The payload of a success
-    /// is that of the answer. By default it isn't supported.
+    /// is that of the answer. By default it isn't supported, but for `get_settings`, which has no layers then.
     ///
     /// `mcp_set_servers` is asked only where it names servers that the host doesn't run, or did so before. It is settled
     /// before any server is connected, since that may need the host (AX-S08); the payload has `added`, `removed` and `errors`
@@ -192,6 +196,9 @@ pub enum AgentxOutcome {
     Success(Option<RawJson>),
     /// A failure, and its text for people.
     Failure(Text),
+    /// Of `get_settings`: what each source says. The answer has what they come to, and what applies as it runs. Of
+    /// anything else it is as [`Default`](Self::Default).
+    Settings(Vec<SettingsLayer>),
 }
 
 /// A line with no neutral meaning, in either direction: `tool_use_summary`, `rate_limit_event`, `prompt_suggestion`,

@@ -209,7 +209,11 @@ impl Face {
                     None => None,
                     Some(value) if value.is_null() => None,
                     Some(value) => match value.string() {
-                        Some(model) => Some(Text::from(&*model)),
+                        Some(model) => {
+                            let mut aliases = self.config.aliases.iter();
+                            let meant = aliases.find(|(alias, _)| **alias == *model);
+                            Some(meant.map_or_else(|| Text::from(&*model), |(_, it)| it.clone()))
+                        }
                         None => return self.fail(&ticket, "model must be a name", None, out),
                     },
                 };

@@ -394,7 +394,9 @@ fn kept(upload: &Upload, outcome: &AgentxOutcome) -> Result<Kept, ImportReason<'
         AgentxOutcome::Success(Some(payload)) => payload,
         AgentxOutcome::Success(None) => return Err(ImportReason::CommitFailed),
         AgentxOutcome::Failure(word) => return Err(why(word)),
-        AgentxOutcome::Default => return Err(ImportReason::StorageFailure),
+        AgentxOutcome::Default | AgentxOutcome::Settings(_) => {
+            return Err(ImportReason::StorageFailure);
+        }
     };
     read_kept(upload, payload).ok_or(ImportReason::CommitFailed)
 }

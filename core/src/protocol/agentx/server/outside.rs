@@ -9,6 +9,7 @@ use super::control::Ticket;
 use crate::json;
 use crate::protocol::Outbox;
 use crate::protocol::agentx::policy::EnvUpdate;
+use crate::protocol::agentx::settings::{self, SettingsLayer};
 use crate::protocol::agentx::wire::{Answer as Payload, SessionState, Tag};
 use crate::protocol::agentx::{Agentx, AgentxAsk, AgentxOutcome};
 use crate::vocab::Text;
@@ -63,7 +64,7 @@ impl Face {
                     self.set_mcp(&ticket, &names, payload.as_ref(), out);
                 }
                 AgentxOutcome::Failure(text) => self.fail(&ticket, &text, None, out),
-                AgentxOutcome::Default => {
+                AgentxOutcome::Default | AgentxOutcome::Settings(_) => {
                     self.unsupported(&ticket, &Tag::from("mcp_set_servers"), out);
                 }
             },
@@ -76,26 +77,37 @@ impl Face {
                     self.fail(&ticket, "the answer holds a member twice", None, out);
                 }
                 AgentxOutcome::Failure(text) => self.fail(&ticket, &text, None, out),
-                AgentxOutcome::Default => self.by_default(&ticket, &subtype, out),
+                AgentxOutcome::Default => self.by_default(&ticket, &subtype, &[], out),
+                AgentxOutcome::Settings(layers) => {
+                    self.by_default(&ticket, &subtype, &layers, out);
+                }
             },
         }
     }
 
-    /// What an operation is answered that the embedder knows nothing of.
-    fn by_default(&mut self, ticket: &Ticket, subtype: &str, out: &mut Outbox<Agentx>) {
+    /// What an operation is answered that the embedder knows nothing of, or no more than layers of settings.
+    fn by_default(
+        &mut self,
+        ticket: &Ticket,
+        subtype: &str,
+        layers: &[SettingsLayer],
+        out: &mut Outbox<Agentx>,
+    ) {
         if subtype != "get_settings" {
             return self.unsupported(ticket, &Tag::from(subtype), out);
         }
-        let mut settings = b"{\"effective\":{},\"sources\":[],\"applied\":{\"model\":".to_vec();
+        let mut shown = b"{".to_vec();
+        settings::write(layers, &mut shown);
+        shown.extend_from_slice(b",\"applied\":{\"model\":");
         let info = self.mirror.info();
-        json::write_str(&mut settings, info.map_or("", |info| &*info.model.model));
-        settings.extend_from_slice(b",\"effort\":");
+        json::write_str(&mut shown, info.map_or("", |info| &*info.model.model));
+        shown.extend_from_slice(b",\"effort\":");
         match info.and_then(|info| info.settings.thinking.as_deref()) {
-            Some(effort) => json::write_str(&mut settings, effort),
-            None => settings.extend_from_slice(b"null"),
+            Some(effort) => json::write_str(&mut shown, effort),
+            None => shown.extend_from_slice(b"null"),
         }
-        settings.extend_from_slice(b"}}");
-        self.give(ticket, &Payload::Other(blocks::ours(&settings)), out);
+        shown.extend_from_slice(b"}}");
+        self.give(ticket, &Payload::Other(blocks::ours(&shown)), out);
     }
 
     /// The embedder flushes before the host hears that nothing runs; lines wait for that.
