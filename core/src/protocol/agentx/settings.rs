@@ -153,7 +153,7 @@ mod tests {
                 layer(SettingsSource::Flag, high),
             ]);
             let end = shown.find(",\"sources\"").unwrap_or_default();
-            shown["\"effective\":".len()..end].to_owned()
+            String::from(&shown["\"effective\":".len()..end])
         };
         for (low, high, both) in [
             (
