@@ -4,6 +4,9 @@ use turnwire::vocab::{Rule, RuleBehaviour};
 
 use crate::say;
 
+/// The tool that runs commands.
+const SHELL: &str = "Bash";
+
 /// What three lists come to.
 #[derive(Debug, Default)]
 pub struct Tools {
@@ -23,10 +26,15 @@ pub fn read(only: Option<&str>, allowed: &[String], disallowed: &[String]) -> To
     };
     for rule in allowed.iter().flat_map(|list| split(list)) {
         match parse(&rule) {
+            (tool, Some(pattern)) if tool == SHELL && is_beginning(&pattern) => {
+                tools
+                    .rules
+                    .push(made(RuleBehaviour::Allow, tool, Some(pattern)));
+            }
             // A pattern can't tell where one command ends and another begins, nor where a path leads.
             (tool, Some(pattern)) if pattern.contains(['*', '?']) => say::line(format_args!(
                 "{tool}({pattern}) isn't allowed beforehand: rules here are for whole tools, or for one command or path \
-                 as it is written; such calls are asked about"
+                 as it is written, or for what a command begins with (git:*); such calls are asked about"
             )),
             (tool, pattern) => tools.rules.push(made(RuleBehaviour::Allow, tool, pattern)),
         }
@@ -69,18 +77,21 @@ fn parse(rule: &str) -> (String, Option<String>) {
         return (rule.to_owned(), None);
     };
     let pattern = rest.strip_suffix(')').unwrap_or(rest).trim();
-    // `git:*`: whatever begins with it.
-    let pattern = match pattern.strip_suffix(":*") {
-        Some(prefix) => format!("{prefix}*"),
-        None => pattern.to_owned(),
-    };
-    let all = pattern.is_empty() || pattern == "*";
-    (tool.trim().to_owned(), (!all).then_some(pattern))
+    let all = pattern.is_empty() || matches!(pattern, "*" | ":*");
+    (tool.trim().to_owned(), (!all).then_some(pattern.to_owned()))
+}
+
+/// Whether it is what a command begins with, `git:*`, and nothing beyond that.
+fn is_beginning(pattern: &str) -> bool {
+    let begin = pattern.strip_suffix(":*");
+    begin.is_some_and(|begin| !begin.is_empty() && !begin.contains(['*', '?']))
 }
 
 /// A pattern of what is denied: wherever it stands in a command, however a path to it is written.
 fn wide(pattern: &str) -> String {
     let path = pattern
+        .strip_suffix(":*")
+        .unwrap_or(pattern)
         .trim_start_matches("./")
         .trim_start_matches(['/', '~']);
     format!("*{}*", path.replace("**", "*"))
@@ -143,18 +154,21 @@ mod tests {
 
     #[test]
     fn what_a_pattern_would_allow_too_much_of_is_asked_about_and_what_it_denies_is_denied_widely() {
-        let allowed = ["Bash(git:*),Read(src/**),Bash(*)".to_owned()];
+        let allowed =
+            ["Bash(git:*),Bash(npm run *:*),Read(src/**),Read(a:*),Bash(*),Bash(:*)".to_owned()];
         let denied = ["Bash,Read(./secrets/**),mcp__house,Bash(rm:*)".to_owned()];
         let tools = read(None, &allowed, &denied);
         assert_eq!(
             texts(&tools),
             [
+                "Allow Bash(git:*)",
+                "Allow Bash",
                 "Allow Bash",
                 "Deny Bash",
                 "Deny Read(*secrets/**)",
                 "Deny mcp__house",
                 "Deny mcp__house__*",
-                "Deny Bash(*rm**)"
+                "Deny Bash(*rm*)"
             ]
         );
         assert_eq!(tools.without, ["Bash", "mcp__house"]);

@@ -142,6 +142,27 @@ fn rules_of_the_settings_hold_for_the_tools_under_these_names() {
 }
 
 #[test]
+fn what_a_command_begins_with_is_allowed_and_no_second_command_behind_it() {
+    let home = Home::new();
+    let provider = Provider::start([
+        calls("Bash", &json!({ "command": "touch one" })),
+        calls("Bash", &json!({ "command": "touch two; touch three" })),
+        calls("Bash", &json!({ "command": "touch $(echo four)" })),
+        says("Done."),
+    ]);
+    let ended = at(&home, &provider, &["--allowedTools", "Bash(touch:*)"]).run_as::<Agentx>(PROMPT);
+    let made = ["one", "two", "three", "four"].map(|name| home.read(name).is_some());
+    assert_eq!(made, [true, false, false, false], "{}", ended.stderr);
+    assert_eq!(
+        result(&ended)["permission_denials"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+}
+
+#[test]
 fn nobody_is_asked_unless_the_command_line_says_who() {
     let home = Home::new();
     let call = json!({ "command": "touch made" });

@@ -8,7 +8,7 @@ use alloc::{
 };
 
 use crate::json::{Kind, Members, Raw, ScanRules, scan, scan_value};
-use crate::vocab::{ApprovalMode, Block, ChoiceAsk, ChoiceKind, RawJson, Text};
+use crate::vocab::{ApprovalMode, Block, ChoiceAsk, ChoiceKind, RawJson, RuleBehaviour, Text};
 
 /// How long the preview of one argument may get, in characters.
 const PREVIEW_CHARS: usize = 120;
@@ -256,6 +256,31 @@ pub(super) fn text_of<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> Text {
     texts.concat().into()
 }
 
+/// Whether a rule's pattern is about a call of this summary: a glob, or for `git:*` what a command begins with.
+///
+/// What such a beginning allows is one command, which a shell takes as it stands; what it denies or asks about is a command
+/// that has it anywhere, since a shell has many ways to say one thing.
+pub(super) fn fits(behaviour: RuleBehaviour, pattern: &str, summary: &str) -> bool {
+    let Some(begin) = pattern.strip_suffix(":*").filter(|begin| !begin.is_empty()) else {
+        return glob(pattern, summary);
+    };
+    match behaviour {
+        RuleBehaviour::Allow => {
+            let rest = summary.strip_prefix(begin);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')) && is_plain(summary)
+        }
+        RuleBehaviour::Deny | RuleBehaviour::Ask => summary.contains(begin),
+    }
+}
+
+/// Whether a shell takes a text as one command of words: nothing in it ends one, begins another, runs one within it, or
+/// names a file to write. A summary that was cut isn't plain either, by its mark.
+fn is_plain(text: &str) -> bool {
+    let plain =
+        |letter: char| letter.is_alphanumeric() || " \t-_./:=,@%+'\"~^*?[]".contains(letter);
+    text.chars().all(plain)
+}
+
 /// Whether a text matches a glob: `*` stands for any text, `?` for one character. Linear in practice: only the last
 /// star is tried again.
 pub fn glob(pattern: &str, text: &str) -> bool {
@@ -432,6 +457,47 @@ mod tests {
             format!("path={exact}")
         );
         assert_eq!(say("{}"), "");
+    }
+
+    #[test]
+    fn a_beginning_allows_one_plain_command_and_denies_wherever_it_stands() {
+        for (summary, allowed, denied) in [
+            ("git", true, true),
+            ("git status", true, true),
+            ("git commit -m 'größer, \"2\"' src/*.rs", true, true),
+            ("git  log --format=%h", true, true),
+            ("gitk", false, true),
+            ("legit", false, true),
+            ("ls", false, false),
+            (" git status", false, true),
+            ("git status; rm -rf x", false, true),
+            ("git status && rm x", false, true),
+            ("git status || rm x", false, true),
+            ("git log | sh", false, true),
+            ("git status & rm x", false, true),
+            ("git status\nrm x", false, true),
+            ("git status\rrm x", false, true),
+            ("git log > x", false, true),
+            ("git log < x", false, true),
+            ("git log $(rm x)", false, true),
+            ("git log $HOME", false, true),
+            ("git log `rm x`", false, true),
+            ("git log \\\nrm", false, true),
+            ("git log # x", false, true),
+            ("git (x)", false, true),
+            ("git {x,y}", false, true),
+            ("git !x", false, true),
+            ("git log…", false, true),
+        ] {
+            let fits = |behaviour| fits(behaviour, "git:*", summary);
+            assert_eq!(fits(RuleBehaviour::Allow), allowed, "{summary:?}");
+            assert_eq!(fits(RuleBehaviour::Deny), denied, "{summary:?}");
+            assert_eq!(fits(RuleBehaviour::Ask), denied, "{summary:?}");
+        }
+        // Everything else is a glob, this one too.
+        assert!(fits(RuleBehaviour::Allow, "git *", "git push; ls"));
+        assert!(fits(RuleBehaviour::Allow, ":*", ":x"));
+        assert!(!fits(RuleBehaviour::Allow, ":*", "x"));
     }
 
     #[test]

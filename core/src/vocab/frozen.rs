@@ -30,7 +30,9 @@ pub struct Rule {
     /// The tool's name; a glob (`*`, `?`).
     pub tool: Text,
     /// A glob over the call's summary (the path of a file tool, a command, else the first text argument; see
-    /// [`PermissionAsk::summary`]). `None` matches every call of the tool.
+    /// [`PermissionAsk::summary`]); or what a command begins with, as `git:*`. That allows one command that a shell takes as
+    /// it stands, `git` and `git status`, and nothing with a second one; it denies, or asks about, what has it anywhere.
+    /// `None` matches every call of the tool.
     pub pattern: Option<Text>,
 }
 

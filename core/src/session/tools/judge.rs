@@ -239,7 +239,7 @@ impl Session {
                 && rule
                     .pattern
                     .as_ref()
-                    .is_none_or(|pattern| args::glob(pattern, summary))
+                    .is_none_or(|pattern| args::fits(behaviour, pattern, summary))
         })
     }
 
