@@ -3,7 +3,9 @@
 use crate::agentx_kit::duo::{Duo, server_config, session_config};
 use crate::server::{one, results};
 use serde_json::{Value, json};
-use turnwire::protocol::agentx::{AgentxAsk, AgentxOutcome, Policy};
+use turnwire::protocol::agentx::{
+    AgentxAsk, AgentxOutcome, Attachments, ImportLimits, Imported, Policy,
+};
 use turnwire::vocab::*;
 
 const PROMPT: &str = "3f1e7948-5c1f-4c1f-8e2c-88bc9839ec27";
@@ -13,7 +15,7 @@ const CHUNK: &str = "aGVsbG8=";
 
 fn duo() -> Duo {
     let mut config = server_config(Policy::AGENTX);
-    config.input_capabilities = Some(RawJson(r#"{"attachments":null}"#.into()));
+    config.attachments = Some(Attachments::default());
     config.replay = true;
     let mut duo = Duo::with(config, session_config(&Policy::AGENTX));
     duo.lines.clear();
@@ -359,4 +361,174 @@ fn wire_019_an_upload_that_nobody_ends_is_ended_in_time_or_with_the_input() {
     let seen: Vec<&Value> = duo.lines.iter().map(|line| &line["reason"]).collect();
     assert_eq!(seen[0], "process_failure");
     assert_eq!(duo.exit, Some(1));
+}
+
+#[test]
+fn wire_017_what_is_offered_is_said_at_the_start_and_to_whoever_asks() {
+    let mut config = server_config(Policy::AGENTX);
+    config.attachments = Some(Attachments::default());
+    let mut duo = Duo::with(config, session_config(&Policy::AGENTX));
+    // Word for word as the contract has it.
+    let expected: Value = serde_json::from_str(include_str!("capability.json")).unwrap();
+    assert_eq!(duo.lines[0]["input_capabilities"], expected);
+    duo.lines.clear();
+    duo.play("«init»");
+    assert_eq!(
+        one(&mut duo)["response"]["response"]["input_capabilities"],
+        expected
+    );
+
+    let lower = Attachments {
+        limits: ImportLimits {
+            item_bytes: 1_000,
+            pdf_pages: 500,
+            ..ImportLimits::CONTRACT
+        },
+        ..Attachments::default()
+    };
+    let said: Value = serde_json::from_str(lower.capability().as_str()).unwrap();
+    assert_eq!(said["attachments"]["limits"]["max_item_bytes"], 1_000);
+    assert_eq!(said["attachments"]["media_types"][2]["max_bytes"], 1_000);
+    // Never more than the contract's.
+    assert_eq!(said["attachments"]["limits"]["max_pdf_pages"], 100);
+}
+
+/// A Server whose session has such attachments already.
+fn going_on(attachments: Attachments) -> Duo {
+    let mut config = server_config(Policy::AGENTX);
+    config.attachments = Some(attachments);
+    config.replay = true;
+    let mut duo = Duo::with(config, session_config(&Policy::AGENTX));
+    duo.lines.clear();
+    duo
+}
+
+fn earlier(upload: &str, prompt: &str) -> Imported {
+    let sha256: [u8; 32] = std::array::from_fn(|at| {
+        let sha = digest(&format!("upl_{upload}"));
+        u8::from_str_radix(&sha[2 * at..2 * at + 2], 16).unwrap()
+    });
+    Imported {
+        prompt: prompt.into(),
+        kind: MediaKind::Image,
+        stored: std::sync::Arc::new(Stored {
+            blob: format!("blob_sha256_{}", digest(&format!("upl_{upload}")))
+                .as_str()
+                .into(),
+            id: format!("att_{upload}").as_str().into(),
+            name: "screen.png".into(),
+            mime: "image/png".into(),
+            size: 4,
+            sha256,
+        }),
+    }
+}
+
+#[test]
+fn wire_020_what_an_earlier_process_committed_can_be_referred_to_and_for_its_prompt_alone() {
+    let mut duo = going_on(Attachments {
+        committed: vec![earlier("a", PROMPT), earlier("bb", OTHER)],
+        ..Attachments::default()
+    });
+    refused(&mut duo, &user(OTHER, &json!([manifest("a")])));
+    refused(
+        &mut duo,
+        &user(PROMPT, &json!([manifest("a"), manifest("bb")])),
+    );
+    let mut same = begin("c", OTHER, 5);
+    same["attachment_id"] = json!("att_a");
+    failed(&mut duo, &same, "failed", "duplicate");
+    duo.say(&user(PROMPT, &json!([manifest("a")])));
+    assert!(matches!(duo.commands.last(), Some(Command::Prompt(_))));
+}
+
+#[test]
+fn wire_017_a_replay_brings_nothing_in_and_bypasses_no_rule_of_attachments() {
+    let mut duo = going_on(Attachments {
+        committed: vec![earlier("a", PROMPT)],
+        ..Attachments::default()
+    });
+    let replay = |prompt: &str, content: &Value| {
+        let mut line = user(prompt, content);
+        line["isReplay"] = json!(true);
+        line["session_id"] = json!("ses_00000000000000000000000000000001");
+        line
+    };
+    // Never committed, of another prompt, and with one left out.
+    refused(&mut duo, &replay(OTHER, &json!([manifest("zz")])));
+    refused(&mut duo, &replay(OTHER, &json!([manifest("a")])));
+    duo.commands.clear();
+    assert!(said(&mut duo, &replay(PROMPT, &json!([manifest("a")]))).is_empty());
+    let Some(Command::Recall(messages)) = duo.commands.last() else {
+        panic!("{:?}", duo.commands);
+    };
+    assert!(matches!(
+        &*messages[0].content[0],
+        Block::Media { source: Source::Stored(stored), .. } if &*stored.id == "att_a"
+    ));
+}
+
+#[test]
+fn wire_018_what_is_kept_is_bounded_and_each_blob_counts_once() {
+    let limits = ImportLimits {
+        stored_bytes: 10,
+        ..ImportLimits::CONTRACT
+    };
+    let twice = |id: &str| {
+        let mut one = earlier("a", OTHER);
+        std::sync::Arc::make_mut(&mut one.stored).id = id.into();
+        one
+    };
+    let mut duo = going_on(Attachments {
+        limits,
+        committed: vec![twice("att_a"), twice("att_b"), twice("att_c")],
+    });
+    // Four bytes are there, however many attachments they are; six are left, and what is coming has its share.
+    failed(&mut duo, &begin("x", PROMPT, 7), "failed", "resource_limit");
+    assert_eq!(
+        said(&mut duo, &begin("y", PROMPT, 5))[0]["status"],
+        "accepted"
+    );
+    failed(&mut duo, &begin("z", PROMPT, 2), "failed", "resource_limit");
+    failed(&mut duo, &step("y", "abort"), "aborted", "caller_abort");
+    assert_eq!(
+        said(&mut duo, &begin("w", PROMPT, 6))[0]["status"],
+        "accepted"
+    );
+
+    let mut duo = going_on(Attachments {
+        limits: ImportLimits {
+            item_bytes: 4,
+            uploads: 1,
+            ..ImportLimits::CONTRACT
+        },
+        ..Attachments::default()
+    });
+    failed(&mut duo, &begin("a", PROMPT, 5), "failed", "resource_limit");
+    said(&mut duo, &begin("b", PROMPT, 4));
+    failed(&mut duo, &begin("c", PROMPT, 4), "failed", "resource_limit");
+}
+
+#[test]
+fn wire_018_no_line_is_wanted_while_bytes_pile_up_or_an_upload_is_judged() {
+    let mut duo = duo();
+    said(&mut duo, &begin("a", PROMPT, 20_971_520));
+    let most = "A".repeat(349_524);
+    for sequence in 0..16 {
+        assert!(duo.server.wants_lines(), "{sequence}");
+        duo.say(&chunk("a", sequence, &most));
+    }
+    duo.say(&chunk("a", 16, &most));
+    assert!(!duo.server.wants_lines());
+    duo.settle_ask(AgentxOutcome::Success(None));
+    duo.settle_ask(AgentxOutcome::Success(None));
+    assert!(duo.server.wants_lines());
+    keep(&mut duo);
+    said(&mut duo, &begin("b", PROMPT, 5));
+    said(&mut duo, &chunk("b", 0, CHUNK));
+    duo.say(&step("b", "commit"));
+    assert!(!duo.server.wants_lines());
+    // An embedder that never comes back doesn't hold the host for good.
+    duo.wake_server(120_000_000);
+    assert!(duo.server.wants_lines());
 }

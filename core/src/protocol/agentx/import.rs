@@ -1,11 +1,19 @@
 //! What an upload and a manifest must look like, whatever becomes of them (WIRE-017, WIRE-018).
 
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
 use super::policy::{ChunkFault, Policy};
-use super::wire::{Import, ImportBegin, Manifest, MediaKind};
+use super::wire::{
+    AttachmentCapability, AttachmentLimits, AttachmentSource, Import, ImportBegin,
+    InputCapabilities, Manifest, MediaKind, MediaType, ProviderLimits,
+};
 use crate::base64;
+use crate::protocol::wire::Hole as _;
+use crate::vocab::{self, RawJson, Stored, Text};
 
 /// The version of attachments that there is.
 pub const VERSION: u64 = 1;
@@ -27,12 +35,200 @@ pub const MAX_CHUNK_DIGITS: usize = 349_528;
 pub const MAX_NAME_BYTES: usize = 255;
 /// How long an upload may take: two minutes.
 pub const UPLOAD_TIMEOUT_US: u64 = 120_000_000;
+/// The most bytes of all that a session keeps, each blob counted once.
+pub const MAX_STORED_BYTES: u64 = 536_870_912;
+/// The most bytes of attachments in one request to a model.
+pub const MAX_REQUEST_MEDIA_BYTES: u64 = 41_943_040;
+/// The most pixels of an image, on one side.
+pub const MAX_IMAGE_SIDE: u32 = 8_192;
+/// The most pixels of an image.
+pub const MAX_IMAGE_PIXELS: u64 = 20_000_000;
+/// The most pages of a PDF.
+pub const MAX_PDF_PAGES: u32 = 100;
+/// The most bytes of a MIME type.
+const MAX_MIME_BYTES: u64 = 64;
+/// What a request to a model holds at most: attachments, their digits, and bytes.
+const MAX_REQUEST_ITEMS: u64 = 100;
+const MAX_REQUEST_DIGITS: u64 = 55_927_120;
+const MAX_REQUEST_BYTES: u64 = 67_108_864;
 /// What can be brought in: the kind, and its MIME type.
 pub const MEDIA: [(MediaKind<'static>, &str); 3] = [
     (MediaKind::Image, "image/png"),
     (MediaKind::Image, "image/jpeg"),
     (MediaKind::Document, "application/pdf"),
 ];
+
+/// How much an agent takes. An embedder may take less than the contract allows, never more ([`ImportLimits::within`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImportLimits {
+    /// Bytes of one attachment.
+    pub item_bytes: u64,
+    /// Bytes of the attachments of one prompt.
+    pub prompt_bytes: u64,
+    /// Attachments of one prompt.
+    pub per_prompt: usize,
+    /// Uploads at once.
+    pub uploads: usize,
+    /// Bytes of all that a session keeps, each blob counted once.
+    pub stored_bytes: u64,
+    /// Bytes of attachments in one request to a model; older ones are put into words beyond it.
+    pub request_bytes: u64,
+    /// Pixels of an image, on one side.
+    pub image_side: u32,
+    /// Pixels of an image.
+    pub image_pixels: u64,
+    /// Pages of a PDF.
+    pub pdf_pages: u32,
+    /// How long an upload may take, in microseconds.
+    pub timeout_us: u64,
+}
+
+impl ImportLimits {
+    /// Those of the contract.
+    pub const CONTRACT: ImportLimits = ImportLimits {
+        item_bytes: MAX_ITEM_BYTES,
+        prompt_bytes: MAX_PROMPT_BYTES,
+        per_prompt: MAX_PER_PROMPT,
+        uploads: MAX_UPLOADS,
+        stored_bytes: MAX_STORED_BYTES,
+        request_bytes: MAX_REQUEST_MEDIA_BYTES,
+        image_side: MAX_IMAGE_SIDE,
+        image_pixels: MAX_IMAGE_PIXELS,
+        pdf_pages: MAX_PDF_PAGES,
+        timeout_us: UPLOAD_TIMEOUT_US,
+    };
+
+    /// These, and nowhere more than the contract's.
+    pub fn within(self) -> ImportLimits {
+        let most = Self::CONTRACT;
+        ImportLimits {
+            item_bytes: self.item_bytes.min(most.item_bytes),
+            prompt_bytes: self.prompt_bytes.min(most.prompt_bytes),
+            per_prompt: self.per_prompt.min(most.per_prompt),
+            uploads: self.uploads.min(most.uploads),
+            stored_bytes: self.stored_bytes.min(most.stored_bytes),
+            request_bytes: self.request_bytes.min(most.request_bytes),
+            image_side: self.image_side.min(most.image_side),
+            image_pixels: self.image_pixels.min(most.image_pixels),
+            pdf_pages: self.pdf_pages.min(most.pdf_pages),
+            timeout_us: self.timeout_us.min(most.timeout_us),
+        }
+    }
+}
+
+impl Default for ImportLimits {
+    fn default() -> Self {
+        Self::CONTRACT
+    }
+}
+
+/// Attachments, as an embedder offers them: it keeps their bytes then, and answers what becomes of them
+/// ([`AgentxAsk::BlobAppend`](super::AgentxAsk::BlobAppend)).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attachments {
+    /// How much is taken.
+    pub limits: ImportLimits,
+    /// Attachments that are there already: those of earlier processes of the session, and files that the command line
+    /// names for the first prompt.
+    pub committed: Vec<Imported>,
+}
+
+/// An attachment that was committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// The prompt that it is for, by the host's id of it.
+    pub prompt: Text,
+    /// What it is.
+    pub kind: vocab::MediaKind,
+    /// Its manifest, and where its bytes are.
+    pub stored: Arc<Stored>,
+}
+
+impl Imported {
+    /// What messages and replays say of it.
+    pub fn manifest(&self) -> Manifest<'_> {
+        super::neutral::manifest(self.kind, &self.stored)
+    }
+}
+
+impl Attachments {
+    /// What is said of it at the start: `input_capabilities` (WIRE-017).
+    pub fn capability(&self) -> RawJson {
+        let limits = self.limits.within();
+        let source = |source: &'static str, scope: &'static str| AttachmentSource {
+            source: source.into(),
+            scope: scope.into(),
+            ..AttachmentSource::default()
+        };
+        let capability = AttachmentCapability {
+            protocol_version: VERSION,
+            sources: Vec::from([
+                source("file_path", "initial_cli"),
+                source("stream_json_v1", "per_turn"),
+            ]),
+            media_types: MEDIA
+                .into_iter()
+                .map(|(kind, mime)| media_type(kind, mime, &limits))
+                .collect(),
+            limits: AttachmentLimits {
+                max_attachments_per_message: limits.per_prompt as u64,
+                max_concurrent_uploads: limits.uploads as u64,
+                max_uploads_per_session: MAX_ENDED as u64,
+                max_item_bytes: limits.item_bytes,
+                max_aggregate_bytes: limits.prompt_bytes,
+                max_storage_bytes: limits.stored_bytes,
+                max_model_request_media_bytes: limits.request_bytes,
+                max_chunk_decoded_bytes: MAX_CHUNK_BYTES as u64,
+                max_chunk_encoded_bytes: MAX_CHUNK_DIGITS as u64,
+                max_display_name_bytes: MAX_NAME_BYTES as u64,
+                max_mime_type_bytes: MAX_MIME_BYTES,
+                max_image_dimension: u64::from(limits.image_side),
+                max_image_pixels: limits.image_pixels,
+                max_pdf_pages: u64::from(limits.pdf_pages),
+                upload_timeout_ms: limits.timeout_us / 1_000,
+                ..AttachmentLimits::default()
+            },
+            provider_limits: ProviderLimits {
+                max_request_items: MAX_REQUEST_ITEMS,
+                max_encoded_media_bytes: MAX_REQUEST_DIGITS,
+                max_request_bytes: MAX_REQUEST_BYTES,
+                max_ndjson_record_bytes: super::MAX_LINE as u64,
+                ..ProviderLimits::default()
+            },
+            ..AttachmentCapability::default()
+        };
+        let mut json = Vec::new();
+        InputCapabilities {
+            attachments: Some(Box::new(capability)),
+            ..InputCapabilities::default()
+        }
+        .put(&mut json);
+        RawJson(String::from_utf8(json).unwrap_or_default().as_str().into())
+    }
+}
+
+fn media_type(
+    kind: MediaKind<'static>,
+    mime: &'static str,
+    limits: &ImportLimits,
+) -> MediaType<'static> {
+    let is_image = kind == MediaKind::Image;
+    MediaType {
+        kind,
+        mime_type: mime.into(),
+        max_bytes: limits.item_bytes,
+        max_dimension: is_image.then(|| limits.image_side.into()),
+        max_pixels: is_image.then_some(limits.image_pixels),
+        max_pages: (!is_image).then(|| limits.pdf_pages.into()),
+        transform_policy: if is_image {
+            "decode_reencode_strip_metadata_reject_oversize_no_resize"
+        } else {
+            "validate_structure_no_execute_no_ocr_no_conversion"
+        }
+        .into(),
+        ..MediaType::default()
+    }
+}
 
 /// What is wrong with a step of an upload, or with a manifest. Each is about one member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -24,6 +24,7 @@ pub mod wire;
 
 pub use client::{ClientConfig, ClientFace};
 pub use guarantees::GUARANTEES;
+pub use import::{Attachments, ImportLimits, Imported};
 pub use observer::{ObserverConfig, Watcher};
 pub use policy::{Policy, Preset};
 pub use preset::preset;

@@ -7,7 +7,7 @@ use super::client::{ClientConfig, ClientFace};
 use super::server::Face;
 use super::settings::SettingsLayer;
 use super::wire::AgentLine;
-use super::{HOST_LINE_MAX, Policy, wire};
+use super::{Attachments, HOST_LINE_MAX, Policy, wire};
 use crate::frame::{LineRules, OverLong, Tail};
 use crate::json::Members;
 use crate::protocol::{OnCredential, Protocol, WireFault};
@@ -60,9 +60,9 @@ pub struct ServerConfig {
     pub output_style: Text,
     /// All of them, sorted; `default` is among them.
     pub output_styles: Vec<Text>,
-    /// What a host may bring in besides text, as the object `input_capabilities`; the embedder answers what becomes of the
+    /// What a host may bring in besides text, said as `input_capabilities`; the embedder answers what becomes of the
     /// bytes then ([`AgentxAsk::BlobAppend`]). `None`: text only.
-    pub input_capabilities: Option<RawJson>,
+    pub attachments: Option<Attachments>,
     /// MCP servers that the host runs, besides those that its `initialize` names.
     pub sdk_servers: Vec<Text>,
     /// How long such a server may take to greet and to list its tools, in microseconds.
@@ -119,7 +119,7 @@ impl ServerConfig {
             plugins: Vec::new(),
             output_style: "default".into(),
             output_styles: Vec::from(["default".into()]),
-            input_capabilities: None,
+            attachments: None,
             sdk_servers: Vec::new(),
             mcp_timeout_us: 60_000_000,
             transcript: None,
@@ -156,8 +156,8 @@ pub enum AgentxAsk {
     /// An answer that nobody waits for: the whole `control_response`. The outcome says nothing.
     Orphan(RawJson),
     /// The next bytes of an upload, in order, 262,144 at most. A success is enough; by default, and by a failure, the
-    /// upload fails with `storage_failure`. Asked only where [`ServerConfig::input_capabilities`] are given, like the next
-    /// two.
+    /// upload fails with `storage_failure`. Asked only where [`ServerConfig::attachments`] are given, like the next two.
+    /// The three are to be carried out in the order in which they are asked: a commit means all that was appended before.
     BlobAppend {
         /// The upload's id.
         upload: Text,
@@ -165,7 +165,7 @@ pub enum AgentxAsk {
         bytes: Vec<u8>,
     },
     /// All bytes of an upload are there: look at them, compare their digest, and keep them under the name of what they are
-    /// then. The payload of a success is an object of `size_bytes`, `sha256` and `storage_id`, which may differ from what
+    /// then, with what is said of them here, for the processes that go on with the session. The payload of a success is an object of `size_bytes`, `sha256` and `storage_id`, which may differ from what
     /// was declared (images are written anew). The text of a failure is one of the contract's words: `digest_mismatch`,
     /// `mime_mismatch`, `media_rejected`, `malformed_media`, `unsupported_media`, `storage_failure`, `resource_limit`; any
     /// other counts as `commit_failed`. By default it is `storage_failure`.
@@ -178,8 +178,15 @@ pub enum AgentxAsk {
         mime: Text,
         /// The digest of all bytes, as declared: 64 lower-case hex digits.
         sha256: Text,
+        /// The attachment that it becomes, by the host's id of it.
+        attachment: Text,
+        /// What a person calls it.
+        name: Text,
+        /// The prompt that it is for, by the host's id of it.
+        prompt: Text,
     },
-    /// An upload won't be committed: what was kept of it can go. The outcome says nothing.
+    /// An upload won't be committed: what was kept of it can go, also what a commit has just kept that came too late to
+    /// count. The outcome says nothing.
     BlobDrop {
         /// The upload's id.
         upload: Text,

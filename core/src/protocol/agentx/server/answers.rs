@@ -79,6 +79,7 @@ impl Face {
         let rich = policy.record_form == RecordForm::Provider;
         let mode = mode_word(&info.settings.approvals);
         let selected = self.config.provider.as_ref().filter(|_| extended);
+        let capabilities = self.capability();
         let uuids = self
             .turn
             .as_ref()
@@ -115,12 +116,9 @@ impl Face {
             skills: info.skills.iter().map(|skill| (&**skill).into()).collect(),
             plugins: self.config.plugins.iter().map(kept).collect(),
             uuid: stamp.uuid.as_str().into(),
-            input_capabilities: self
-                .config
-                .input_capabilities
+            input_capabilities: capabilities
                 .as_ref()
-                .filter(|_| extended)
-                .and_then(|capabilities| raw(capabilities).decode().ok()),
+                .and_then(|json| raw(json).decode().ok()),
             user_message_uuids: super::reply::all(uuids).filter(|_| rich),
             ..Init::default()
         };
@@ -140,6 +138,7 @@ impl Face {
         let extended = policy.attachments_providers_prompt_uuid == Extensions::Present;
         let rich = policy.record_form == RecordForm::Provider;
         let selected = self.config.provider.as_ref().filter(|_| extended);
+        let capabilities = self.capability();
         let own = model(info, selected);
         let models = if self.config.models.is_empty() || extended {
             Vec::from([Kept::Known(own)])
@@ -188,12 +187,9 @@ impl Face {
                 }
                 .into()
             }),
-            input_capabilities: self
-                .config
-                .input_capabilities
+            input_capabilities: capabilities
                 .as_ref()
-                .filter(|_| extended)
-                .and_then(|capabilities| raw(capabilities).decode().ok()),
+                .and_then(|json| raw(json).decode().ok()),
             ..Initialized::default()
         };
         Payload::Initialized(answer).put(&mut json);

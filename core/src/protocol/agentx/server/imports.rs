@@ -15,17 +15,20 @@ use super::prompts::Seen;
 use crate::json::{Raw, Str};
 use crate::protocol::Outbox;
 use crate::protocol::agentx::import::{
-    MAX_ENDED, MAX_ITEM_BYTES, MAX_PER_PROMPT, MAX_PROMPT_BYTES, MAX_UPLOADS, UPLOAD_TIMEOUT_US,
-    VERSION, chunk_bytes, clean_name, is_sha256, kind_of,
+    Attachments, ImportLimits, Imported, MAX_CHUNK_BYTES, MAX_ENDED, VERSION, chunk_bytes,
+    clean_name, is_sha256, kind_of,
 };
 use crate::protocol::agentx::policy::Extensions;
 use crate::protocol::agentx::prompt::Prompt as Read;
 use crate::protocol::agentx::wire::{
     self, Committed, Import, ImportBegin, ImportChunk, ImportReason, ImportRejected, ImportResult,
-    ImportStatus, Manifest,
+    ImportStatus,
 };
 use crate::protocol::agentx::{Agentx, AgentxAsk, AgentxOutcome};
 use crate::vocab::{MediaKind, RawJson, Stored, Text};
+
+/// Bytes that may be on their way to the embedder before no more lines are wanted.
+const MOST_HANDED: usize = 16 * MAX_CHUNK_BYTES;
 
 /// An upload that hasn't ended.
 #[derive(Debug)]
@@ -45,27 +48,66 @@ struct Upload {
     committing: bool,
 }
 
-/// What was committed.
-#[derive(Debug)]
-struct Kept {
-    prompt: Text,
-    kind: MediaKind,
-    stored: Arc<Stored>,
-    sha256: Text,
-}
-
 /// The book of uploads.
 #[derive(Debug, Default)]
 pub(super) struct Imports {
+    limits: ImportLimits,
     /// By their ids, which is the order in which they are given up.
     open: BTreeMap<Text, Upload>,
     /// Ids of those that have ended.
     ended: BTreeSet<Text>,
-    /// By the host's ids of the attachments.
-    kept: BTreeMap<Text, Kept>,
+    /// What was committed, by the host's ids of the attachments.
+    kept: BTreeMap<Text, Imported>,
+    /// How many attachments each blob is, by their digests, and the bytes of all blobs.
+    blobs: BTreeMap<[u8; 32], u64>,
+    stored: u64,
+    /// Bytes that are on their way to the embedder.
+    handed: usize,
 }
 
 impl Imports {
+    /// The book of a process that begins.
+    pub(super) fn of(attachments: Option<&Attachments>) -> Self {
+        let mut imports = Imports::default();
+        if let Some(attachments) = attachments {
+            imports.limits = attachments.limits.within();
+            for one in &attachments.committed {
+                imports.keep(one.clone());
+            }
+        }
+        imports
+    }
+
+    fn keep(&mut self, kept: Imported) {
+        if self.kept.len() >= MAX_ENDED || self.kept.contains_key(&kept.stored.id) {
+            return;
+        }
+        let uses = self.blobs.entry(kept.stored.sha256).or_default();
+        *uses += 1;
+        if *uses == 1 {
+            self.stored = self.stored.saturating_add(kept.stored.size);
+        }
+        self.kept.insert(kept.stored.id.clone(), kept);
+    }
+
+    /// Whether more lines may be read. While the embedder judges an upload none is: what the host says behind its commit
+    /// may be about what was committed.
+    pub(super) fn wants_lines(&self) -> bool {
+        self.handed < MOST_HANDED && !self.open.values().any(|upload| upload.committing)
+    }
+
+    /// The embedder has taken so many bytes.
+    pub(super) fn taken(&mut self, bytes: usize) {
+        self.handed = self.handed.saturating_sub(bytes);
+    }
+
+    /// Whether so many more bytes fit into what is kept, all that is coming included.
+    fn has_room(&self, bytes: u64) -> bool {
+        let coming: u64 = self.open.values().map(|upload| upload.size).sum();
+        let all = self.stored.saturating_add(coming).saturating_add(bytes);
+        all <= self.limits.stored_bytes
+    }
+
     /// When the next upload has taken too long.
     pub(super) fn due(&self) -> Option<u64> {
         self.open.values().map(|upload| upload.due_us).min()
@@ -99,7 +141,8 @@ impl Imports {
         let coming = self.open.values().any(|upload| *upload.prompt == *prompt);
         // No id comes twice (`Prompt::read`).
         let named = read.attachments().count();
-        !coming
+        named <= self.limits.per_prompt
+            && !coming
             && owed.count() == named
             && read.attachments().all(|manifest| {
                 let kept = self.kept.get(&*manifest.attachment_id);
@@ -114,29 +157,18 @@ impl Imports {
     }
 }
 
-impl Kept {
-    fn manifest(&self) -> Manifest<'_> {
-        Manifest {
-            attachment_id: (&*self.stored.id).into(),
-            kind: match self.kind {
-                MediaKind::Image => wire::MediaKind::Image,
-                MediaKind::Document => wire::MediaKind::Document,
-            },
-            name: (&*self.stored.name).into(),
-            mime_type: (&*self.stored.mime).into(),
-            size_bytes: self.stored.size,
-            sha256: (&*self.sha256).into(),
-            storage_id: (&*self.stored.blob).into(),
-            ..Manifest::default()
-        }
-    }
-}
-
 impl Face {
     /// Whether attachments are taken at all.
     pub(super) fn imports(&self) -> bool {
-        self.config.input_capabilities.is_some()
+        self.config.attachments.is_some()
             && self.config.policy.attachments_providers_prompt_uuid == Extensions::Present
+    }
+
+    /// What is said at the start of what a host may bring in.
+    pub(super) fn capability(&self) -> Option<RawJson> {
+        let attachments = self.config.attachments.as_ref();
+        let offered = attachments.filter(|_| self.imports());
+        offered.map(Attachments::capability)
     }
 
     /// A step of an upload.
@@ -192,12 +224,15 @@ impl Face {
             return self.import_rejected(id, reason, out);
         }
         let (count, bytes) = imports.of_prompt(&begin.prompt_uuid);
+        let limits = &imports.limits;
         let failed = if imports.has_attachment(&begin.attachment_id) {
             Some(ImportReason::Duplicate)
-        } else if count >= MAX_PER_PROMPT
-            || bytes.saturating_add(begin.size_bytes) > MAX_PROMPT_BYTES
-            || imports.open.len() >= MAX_UPLOADS
+        } else if begin.size_bytes > limits.item_bytes
+            || count >= limits.per_prompt
+            || bytes.saturating_add(begin.size_bytes) > limits.prompt_bytes
+            || imports.open.len() >= limits.uploads
             || imports.open.len() + imports.kept.len() >= MAX_ENDED
+            || !imports.has_room(begin.size_bytes)
         {
             Some(ImportReason::ResourceLimit)
         } else {
@@ -212,7 +247,7 @@ impl Face {
             sha256: (&*begin.sha256).into(),
             next: 0,
             received: 0,
-            due_us: self.now.mono_us.saturating_add(UPLOAD_TIMEOUT_US),
+            due_us: self.now.mono_us.saturating_add(limits.timeout_us),
             committing: false,
         };
         if let Some(reason) = failed {
@@ -240,12 +275,13 @@ impl Face {
         if let Some(reason) = fault {
             return self.import_over(id, ImportStatus::Failed, reason, out);
         }
-        let upload = Text::from(id);
+        let (upload, length) = (Text::from(id), bytes.len());
+        self.imports.handed = self.imports.handed.saturating_add(length);
         let ask = out.ask(AgentxAsk::BlobAppend {
             upload: upload.clone(),
             bytes,
         });
-        self.outside.insert(ask, Outside::Append(upload));
+        self.outside.insert(ask, Outside::Append(upload, length));
     }
 
     fn import_commit(&mut self, id: &str, out: &mut Outbox<Agentx>) {
@@ -263,6 +299,9 @@ impl Face {
             kind,
             mime: upload.mime.clone(),
             sha256: upload.sha256.clone(),
+            attachment: upload.attachment.clone(),
+            name: upload.name.clone(),
+            prompt: upload.prompt.clone(),
         };
         let ask = out.ask(ask);
         self.outside.insert(ask, Outside::Commit(id.into()));
@@ -284,9 +323,12 @@ impl Face {
             return;
         };
         let (_, bytes) = self.imports.of_prompt(&upload.prompt);
+        let limits = self.imports.limits;
         let kept = kept(upload, outcome).and_then(|kept| {
             let others = bytes.saturating_sub(upload.size);
-            if others.saturating_add(kept.stored.size) > MAX_PROMPT_BYTES {
+            if kept.stored.size > limits.item_bytes
+                || others.saturating_add(kept.stored.size) > limits.prompt_bytes
+            {
                 return Err(ImportReason::ResourceLimit);
             }
             Ok(kept)
@@ -300,7 +342,7 @@ impl Face {
                 self.imports.ended.insert(id.into());
                 let status = ImportStatus::Committed;
                 self.import_result(id, &upload, status, None, Some(&kept), out);
-                self.imports.kept.insert(upload.attachment, kept);
+                self.imports.keep(kept);
             }
         }
     }
@@ -345,7 +387,7 @@ impl Face {
         upload: &Upload,
         status: ImportStatus<'static>,
         reason: Option<ImportReason<'static>>,
-        kept: Option<&Kept>,
+        kept: Option<&Imported>,
         out: &mut Outbox<Agentx>,
     ) {
         let line = ImportResult {
@@ -389,7 +431,7 @@ fn neutral_kind(mime: &str) -> Option<MediaKind> {
 }
 
 /// What the embedder made of an upload, or why it isn't kept.
-fn kept(upload: &Upload, outcome: &AgentxOutcome) -> Result<Kept, ImportReason<'static>> {
+fn kept(upload: &Upload, outcome: &AgentxOutcome) -> Result<Imported, ImportReason<'static>> {
     let payload = match outcome {
         AgentxOutcome::Success(Some(payload)) => payload,
         AgentxOutcome::Success(None) => return Err(ImportReason::CommitFailed),
@@ -401,19 +443,18 @@ fn kept(upload: &Upload, outcome: &AgentxOutcome) -> Result<Kept, ImportReason<'
     read_kept(upload, payload).ok_or(ImportReason::CommitFailed)
 }
 
-fn read_kept(upload: &Upload, payload: &RawJson) -> Option<Kept> {
+fn read_kept(upload: &Upload, payload: &RawJson) -> Option<Imported> {
     let payload = raw(payload);
     let string = |name| payload.get_last(name).and_then(Raw::string);
     let size = payload.get_last("size_bytes")?.u64()?;
     let sha256: Str<'_> = Str(string("sha256")?);
     let blob = string("storage_id")?;
-    let is_whole = is_sha256(&sha256)
-        && (1..=MAX_ITEM_BYTES).contains(&size)
-        && blob.strip_prefix("blob_sha256_") == Some(&*sha256);
+    let is_whole =
+        is_sha256(&sha256) && size > 0 && blob.strip_prefix("blob_sha256_") == Some(&*sha256);
     if !is_whole {
         return None;
     }
-    Some(Kept {
+    Some(Imported {
         prompt: upload.prompt.clone(),
         kind: neutral_kind(&upload.mime)?,
         stored: Arc::new(Stored {
@@ -424,7 +465,6 @@ fn read_kept(upload: &Upload, payload: &RawJson) -> Option<Kept> {
             size,
             sha256: digest(&sha256)?,
         }),
-        sha256: (&*sha256).into(),
     })
 }
 

@@ -196,7 +196,7 @@ impl ServerFace<Agentx> for Face {
             asks: Waiters::default(),
             denied_unasked: BTreeSet::new(),
             mcp: Mcp::default(),
-            imports: Imports::default(),
+            imports: Imports::of(config.attachments.as_ref()),
             sums: Sums::default(),
             told: None,
             default_model: "".into(),
@@ -314,6 +314,7 @@ impl ServerFace<Agentx> for Face {
             && self.early_bytes < MOST_EARLY_BYTES
             && self.pending.len() < MOST_PENDING
             && self.outside.len() < MOST_OUTSIDE
+            && self.imports.wants_lines()
     }
 }
 

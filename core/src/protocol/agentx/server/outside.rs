@@ -27,8 +27,8 @@ pub(super) enum Outside {
     Environment,
     /// Before `idle`.
     Flush,
-    /// Bytes of this upload were handed over.
-    Append(Text),
+    /// So many bytes of this upload were handed over.
+    Append(Text, usize),
     /// This upload was to be committed.
     Commit(Text),
 }
@@ -47,7 +47,8 @@ impl Face {
         match asked {
             Outside::Quiet => {}
             Outside::Flush => self.flushed(out),
-            Outside::Append(upload) => {
+            Outside::Append(upload, bytes) => {
+                self.imports.taken(bytes);
                 if !matches!(outcome, AgentxOutcome::Success(_)) {
                     self.import_unkept(&upload, out);
                 }
@@ -144,8 +145,10 @@ impl Face {
         for (id, asked) in core::mem::take(&mut self.outside) {
             out.dismiss(id);
             match asked {
-                Outside::Quiet | Outside::Environment | Outside::Append(_) | Outside::Commit(_) => {
-                }
+                Outside::Quiet
+                | Outside::Environment
+                | Outside::Append(..)
+                | Outside::Commit(_) => {}
                 Outside::Flush => self.flushed(out),
                 Outside::Control(ticket, _) | Outside::Servers(ticket, _) => {
                     self.fail(&ticket, "The session is closing", None, out);

@@ -44,6 +44,10 @@ impl Face {
             return self.bad_user(user, InputFault::Attachments, out);
         }
         if read.is_replay {
+            // It brings nothing in, and refers to nothing else than a prompt may (WIRE-017).
+            if has_attachments && !self.imports.fit(&read) {
+                return self.bad_user(user, InputFault::Attachments, out);
+            }
             return self.recall(&read, out);
         }
         self.recall_held(out);
@@ -208,7 +212,7 @@ impl Face {
                     kind,
                     source: Source::Stored(stored),
                 },
-                // Of an earlier process, in a message that was said before.
+                // A prompt that refers to what isn't there isn't taken.
                 None => Block::Text((&*manifest.name).into()),
             },
             Part::Block(block @ wire::Block::Image(image)) => {
