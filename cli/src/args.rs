@@ -423,6 +423,14 @@ pub struct StreamArgs {
     /// Nobody answers requests for permission: what would be asked is denied
     #[arg(long)]
     pub nobody_to_ask: bool,
+
+    /// The first prompt, before what the host says
+    #[arg(long, value_name = "TEXT")]
+    pub prompt: Option<String>,
+
+    /// A PNG, JPEG or PDF that goes with the first prompt; repeat for more
+    #[arg(long, value_name = "FILE", requires = "prompt")]
+    pub attach: Vec<PathBuf>,
 }
 
 /// What tools may reach.

@@ -9,6 +9,7 @@ use turnwire::vocab::{
 use turnwire_io::store::Writer;
 use turnwire_io::tools::{Bounds, Snapshots};
 use turnwire_io::{Durable, WriteJob};
+use turnwire_media::Blobs;
 
 use crate::args::Named;
 use crate::binding;
@@ -123,11 +124,14 @@ pub fn begin(
     }
     let history: Vec<_> = resumed.history.into_iter().map(of_earlier).collect();
     if matches!(named, Named::Copy { .. }) {
-        // The other's lock is no longer needed: what is said here goes into a file of its own.
-        drop(resumed.writer);
+        let attachments = resumed.writer.path().with_extension("media");
         let mut writer = store
             .create(id, project, now_ms)
             .map_err(|error| stop(&error))?;
+        Blobs::copy(&attachments, &writer.path().with_extension("media"))
+            .map_err(|error| stop(&error))?;
+        // The other's lock is no longer needed: what is said here goes into a file of its own.
+        drop(resumed.writer);
         writer.bind(binding);
         writer
             .save(&history, true, now_ms)

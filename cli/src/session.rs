@@ -1,5 +1,6 @@
 //! Puts the libraries together: a session behind a protocol, its model, its tools, and what it stores.
 
+use std::io::Read as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use crate::foreign::print::Printer;
 use crate::freeze::{self, Disk, OUTPUT_LIMIT};
 use crate::ids::random;
 use crate::keep::{self, Begun, Kept};
+use crate::media;
 use crate::protocols::{Opening, Served};
 use crate::say::{self, Stop};
 use crate::settings::values::{Api, Approval};
@@ -48,6 +50,11 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
     start.approvals.freeze(&start.settings.external);
     let disk = Disk::new(args, start, &begun.id, &parts);
     let (config, info) = session::<P>(args, start, &parts.frozen, &generation, &begun)?;
+    let limits = start
+        .settings
+        .attachments
+        .filter(|_| P::takes_attachments(args));
+    let blobs = media::open(start, &begun, limits.as_ref())?;
     let opening = Opening {
         args,
         start,
@@ -55,7 +62,10 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
         frozen: &parts.frozen,
         model: &info.model,
         seed: random()?,
+        blobs: blobs.as_ref(),
     };
+    // Before the face is made, which says what is there.
+    let first = P::first_prompt(&opening)?;
     let snapshots = (config.policy.snapshots != Snapshots::Never)
         .then(|| keep::snapshots(&begun))
         .flatten();
@@ -68,8 +78,13 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
     }
     let mut host = Host::stdio(P::answer(&opening));
     host.refrozen = P::refrozen(start);
-    if let Some(prompt) = &args.foreign.prompt {
-        host.input = Box::new(std::io::Cursor::new(P::prompt_line(prompt)));
+    if let Some(first) = first {
+        let first = std::io::Cursor::new(first);
+        host.input = if args.foreign.prompt.is_some() {
+            Box::new(first)
+        } else {
+            Box::new(first.chain(host.input))
+        };
     }
     if let Some(form) = args.foreign.printed {
         host.output = Box::new(Printer::new(std::io::stdout(), form));
@@ -82,6 +97,7 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
         reload: Box::new(disk),
         toolbox: parts.toolbox,
         hooks: parts.hooks,
+        media: media::of(blobs.as_ref(), start.settings.attachments.as_ref()),
     };
     match args.driver {
         DriverName::Tokio => on_tokio(server, agent, world, host),

@@ -125,7 +125,14 @@ impl Start for Starter {
                 let (client, bulk) = (self.client.clone(), self.bulk.clone());
                 self.model(request, move |cancel, give| {
                     let wake = move || bulk.wake();
-                    crate::http::send(&client, &provider, &body, cancel, wake, give);
+                    match body.whole() {
+                        Ok(body) => {
+                            crate::http::send(&client, &provider, &body, cancel, wake, give);
+                        }
+                        Err(why) => {
+                            give(Part::Unsent(why));
+                        }
+                    }
                 })
             }
             #[cfg(not(feature = "http"))]

@@ -6,8 +6,34 @@ use turnwire::protocol::Protocol;
 
 use crate::world::{Anew, Asked, Reloaded};
 
-/// Answers what a protocol asks of its embedder.
-pub type Answer<P> = Box<dyn FnMut(<P as Protocol>::Ask) -> <P as Protocol>::Outcome + Send>;
+/// Answers what a protocol asks of its embedder. It runs on the loop's own thread: what takes time is answered
+/// [later](Answered::Later).
+pub type Answer<P> =
+    Box<dyn FnMut(<P as Protocol>::Ask) -> Answered<<P as Protocol>::Outcome> + Send>;
+
+/// The answer to what a protocol asked.
+pub enum Answered<O> {
+    /// Here it is.
+    Now(O),
+    /// It takes work that may block. Such work runs on one thread of its own, one after the other in the order in which
+    /// it was asked for; the end of a session waits for it. Work that panics leaves its question open.
+    Later(Box<dyn FnOnce() -> O + Send>),
+}
+
+impl<O> From<O> for Answered<O> {
+    fn from(outcome: O) -> Self {
+        Answered::Now(outcome)
+    }
+}
+
+impl<O> std::fmt::Debug for Answered<O> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Answered::Now(_) => "Now",
+            Answered::Later(_) => "Later",
+        })
+    }
+}
 
 /// Lines that only one protocol has, for a configuration that was read anew. They are said before the session uses it.
 pub type Refrozen<P> =

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use turnwire::model::script::Script;
-use turnwire::model::{Api, ReplyDecoder, ReplyHead, ReplyLimits, RequestOptions, lost, unreached};
+use turnwire::model::{
+    Api, ReplyDecoder, ReplyHead, ReplyLimits, RequestOptions, lost, unreached, unsent,
+};
 use turnwire::vocab::{ModelChunk, Now};
 
 use crate::secret::Secret;
@@ -180,6 +182,8 @@ pub enum Part {
     End,
     /// The connection broke after the head.
     Broken(String),
+    /// The request couldn't be made ready; why, for people.
+    Unsent(String),
     /// No head came.
     Unreached {
         /// Why, for people.
@@ -218,6 +222,10 @@ impl Part {
             Part::Body(bytes) => decoder.bytes(bytes, now, sink),
             Part::End => decoder.end(now, sink),
             Part::Broken(why) => decoder.broken(why, now, sink),
+            Part::Unsent(why) => {
+                sink(unsent(why));
+                return true;
+            }
             Part::Unreached { why, reached } => {
                 sink(if *reached { lost(why) } else { unreached(why) });
                 return true;

@@ -3,6 +3,7 @@
 use turnwire::vocab::{Frozen, Text, WriteBody};
 
 use crate::hooks::Hooks;
+use crate::media::Media;
 use crate::model::Backend;
 use crate::tools::{Snapshots, Toolbox};
 
@@ -109,6 +110,8 @@ pub struct World {
     pub durable: Box<dyn Durable>,
     /// Reads the configuration anew.
     pub reload: Box<dyn Reload>,
+    /// Media that messages refer to; [`Media::none`] where nothing is kept.
+    pub media: Media,
 }
 
 impl std::fmt::Debug for World {

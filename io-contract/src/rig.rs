@@ -362,6 +362,7 @@ pub(crate) fn parts(
         reload: options
             .reload
             .unwrap_or_else(|| Box::new(turnwire_io::Fixed { tools: 0 })),
+        media: turnwire_io::Media::none(),
     };
     (config, world)
 }

@@ -281,12 +281,15 @@ fn serve<D: Driver>(
         input: Box::new(input),
         output: Box::new(output),
         signals: false,
-        answer: Box::new(|ask| match ask {
-            AgentxAsk::Control { .. } => {
-                let long = format!("\"{}\"", "x".repeat(9 << 20));
-                AgentxOutcome::Success(Some(RawJson(long.as_str().into())))
+        answer: Box::new(|ask| {
+            match ask {
+                AgentxAsk::Control { .. } => {
+                    let long = format!("\"{}\"", "x".repeat(9 << 20));
+                    AgentxOutcome::Success(Some(RawJson(long.as_str().into())))
+                }
+                _ => AgentxOutcome::Default,
             }
-            _ => AgentxOutcome::Default,
+            .into()
         }),
         refrozen: None,
         gone: None,

@@ -115,7 +115,12 @@ impl Start for Starter {
             } => {
                 let (client, sink) = (self.client.clone(), self.sink(request));
                 self.model(request, async move {
-                    crate::model::http::send(client.get(), &provider, body, sink).await;
+                    match whole(body).await {
+                        Ok(body) => {
+                            crate::model::http::send(client.get(), &provider, body, sink).await;
+                        }
+                        Err(why) => sink(Part::Unsent(why)).await,
+                    }
                 })
             }
             #[cfg(not(feature = "http"))]
@@ -133,4 +138,15 @@ impl Start for Starter {
             Job::Hook { hook, job } => self.hook(hook, job),
         }
     }
+}
+
+/// The body with its media, which are read on a thread for blocking work.
+#[cfg(feature = "http")]
+async fn whole(body: turnwire_io::Body) -> Result<Vec<u8>, String> {
+    if !body.has_gaps() {
+        return body.whole();
+    }
+    tokio::task::spawn_blocking(|| body.whole())
+        .await
+        .unwrap_or_else(|error| Err(error.to_string()))
 }

@@ -373,6 +373,8 @@ impl SdkArgs {
                 replay: args.replay_user_messages,
                 // The strict program always asks its host.
                 nobody_to_ask: sdk == Sdk::Claude && args.permission_prompt_tool.is_none(),
+                prompt: None,
+                attach: Vec::new(),
             },
             tools: ToolArgs {
                 no_tools: only.as_ref().is_some_and(Vec::is_empty),

@@ -1,23 +1,27 @@
 //! agentx and claude: one face for both wires, and what it asks of the program.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use clap::ValueEnum;
-use serde_json::Value;
+use serde_json::{Value, json};
+use turnwire::protocol::agentx::policy::Extensions;
 use turnwire::protocol::agentx::providers::{Listed, catalogue};
 use turnwire::protocol::agentx::{
-    Agentx, AgentxAsk, AgentxOutcome, Policy, Preset, ServerConfig, preset,
+    Agentx, AgentxAsk, AgentxOutcome, ImportLimits, Imported, Policy, Preset, ServerConfig, preset,
 };
 use turnwire::session::config::SessionConfig;
-use turnwire::vocab::{RawJson, Route, SideEffect, Text, ToolSpec};
+use turnwire::vocab::{MediaKind, RawJson, Route, SideEffect, Text, ToolSpec};
 use turnwire_io::Answer;
 use turnwire_io::tools::Dialect;
+use turnwire_media::Blobs;
 
 use super::{Opening, Served, ServedName};
 use crate::args::{Said, ServeArgs};
 use crate::foreign::sdk;
 use crate::ids::IdKind;
-use crate::object::{Members, json};
+use crate::media;
+use crate::object::{self, Members};
+use crate::say::Stop;
 use crate::settings::values::Api;
 use crate::settings::{Model, Settings};
 
@@ -100,6 +104,7 @@ impl Served for Agentx {
             aliases: aliases(opening, name),
             sdk_servers: texts(&args.foreign.servers),
             transcript: writer.map(|writer| writer.path().to_string_lossy().into()),
+            attachments: taken(opening).map(|(blobs, limits)| media::offered(blobs, limits)),
             ..ServerConfig::new(opening.seed, name.policy())
         }
     }
@@ -110,7 +115,12 @@ impl Served for Agentx {
         let said = opening.args.foreign.said.clone();
         let shown = opening.args.foreign.shown.clone();
         let deny_env = opening.start.settings.deny_env.clone();
+        let blobs = opening.blobs.cloned();
         Box::new(move |ask| {
+            let ask = match media::answer(blobs.as_ref(), ask) {
+                Ok(answered) => return answered,
+                Err(ask) => ask,
+            };
             let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
             match ask {
                 AgentxAsk::Options(options) => {
@@ -135,14 +145,70 @@ impl Served for Agentx {
                 | AgentxAsk::Flush
                 | AgentxAsk::Orphan(_) => AgentxOutcome::Default,
             }
+            .into()
         })
     }
 
-    fn prompt_line(prompt: &str) -> Vec<u8> {
-        let message = serde_json::json!({ "role": "user", "content": prompt });
-        let line = serde_json::json!({ "type": "user", "message": message });
-        format!("{line}\n").into_bytes()
+    fn takes_attachments(args: &ServeArgs) -> bool {
+        PresetName::of(args)
+            .policy()
+            .attachments_providers_prompt_uuid
+            == Extensions::Present
     }
+
+    fn first_prompt(opening: &Opening<'_>) -> Result<Option<Vec<u8>>, Stop> {
+        let args = opening.args;
+        let prompt = args.foreign.prompt.as_ref().or(args.stream.prompt.as_ref());
+        let Some(prompt) = prompt else {
+            return Ok(None);
+        };
+        let files = &args.stream.attach;
+        let line = if files.is_empty() {
+            let message = json!({ "role": "user", "content": prompt });
+            json!({ "type": "user", "message": message })
+        } else {
+            let Some((blobs, limits)) = taken(opening) else {
+                let text = "--attach: attachments aren't taken here".to_owned();
+                return Err(Stop::Settings(text));
+            };
+            let uuid = IdKind::Random.make(0)?;
+            let attached = media::attach(blobs, &limits, &uuid.as_str().into(), files)?;
+            let text = json!({ "type": "text", "text": prompt });
+            let content: Vec<Value> = std::iter::once(text)
+                .chain(attached.iter().map(reference))
+                .collect();
+            let message = json!({ "role": "user", "content_version": 1, "content": content });
+            json!({ "type": "user", "uuid": uuid, "message": message })
+        };
+        Ok(Some(format!("{line}\n").into_bytes()))
+    }
+}
+
+/// The attachments that a session keeps, and how much it takes; `None`: it takes none.
+fn taken<'a>(opening: &Opening<'a>) -> Option<(&'a Arc<Blobs>, ImportLimits)> {
+    let limits = opening.start.settings.attachments;
+    opening
+        .blobs
+        .zip(limits)
+        .filter(|_| Agentx::takes_attachments(opening.args))
+}
+
+/// How a message refers to an attachment.
+fn reference(attached: &Imported) -> Value {
+    let stored = &attached.stored;
+    json!({
+        "type": "attachment_ref",
+        "attachment_id": &*stored.id,
+        "kind": match attached.kind {
+            MediaKind::Image => "image",
+            MediaKind::Document => "document",
+        },
+        "name": &*stored.name,
+        "mime_type": &*stored.mime,
+        "size_bytes": stored.size,
+        "sha256": stored.blob.trim_start_matches("blob_sha256_"),
+        "storage_id": &*stored.blob,
+    })
 }
 
 /// Whether the strict wire is spoken: its hosts are shown every provider, and a process is bound to one.
@@ -283,7 +349,7 @@ fn models(opening: &Opening<'_>) -> Vec<RawJson> {
     std::iter::once(first)
         .chain(others.filter(|name| *name != first))
         .map(|name| {
-            json(|out| {
+            object::json(|out| {
                 let mut object = Members::begin(out);
                 object.text("value", name);
                 object.text("displayName", name);

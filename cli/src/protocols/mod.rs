@@ -7,6 +7,8 @@ mod claude;
 mod omp;
 mod openmax;
 
+use std::sync::Arc;
+
 use clap::ValueEnum;
 use turnwire::protocol::Protocol;
 use turnwire::protocol::agentx::Agentx;
@@ -15,6 +17,7 @@ use turnwire::protocol::openmax::Openmax;
 use turnwire::session::config::SessionConfig;
 use turnwire::vocab::{Frozen, ModelRef, Text};
 use turnwire_io::{Answer, Refrozen};
+use turnwire_media::Blobs;
 
 use crate::args::ServeArgs;
 use crate::ids::IdKind;
@@ -98,6 +101,8 @@ pub struct Opening<'a> {
     pub model: &'a ModelRef,
     /// Bytes that nobody can guess.
     pub seed: [u8; 32],
+    /// The attachments that the session keeps.
+    pub blobs: Option<&'a Arc<Blobs>>,
 }
 
 /// A protocol that this program can serve.
@@ -124,9 +129,24 @@ pub trait Served: Protocol {
         Vec::new()
     }
 
-    /// The line of a host that is this prompt, newline included.
-    fn prompt_line(_prompt: &str) -> Vec<u8> {
-        Vec::new()
+    /// Whether a host may bring in attachments.
+    fn takes_attachments(_args: &ServeArgs) -> bool {
+        false
+    }
+
+    /// What the command line says in the host's place, newline included.
+    ///
+    /// # Errors
+    /// [`Stop::Settings`] if it can't be said, or the protocol has no such thing.
+    fn first_prompt(opening: &Opening<'_>) -> Result<Option<Vec<u8>>, Stop> {
+        match &opening.args.stream.prompt {
+            None => Ok(None),
+            Some(_) => {
+                let name = opening.args.protocol.word();
+                let text = format!("--prompt: the hosts of {name} say their prompts themselves");
+                Err(Stop::Settings(text))
+            }
+        }
     }
 
     /// What is said, beyond an answer, when the configuration was read anew.

@@ -35,7 +35,7 @@ impl Served for Omp {
     /// What the program has nothing behind (voice, accounts, exports) gets the contract's own refusal; the models are
     /// in the configuration.
     fn answer(_: &Opening<'_>) -> Answer<Omp> {
-        Box::new(|_| OmpOutcome::Default)
+        Box::new(|_| OmpOutcome::Default.into())
     }
 }
 

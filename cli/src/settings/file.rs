@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::attachments::AttachmentTable;
 use super::hooks::{HookEntry, RuleTable};
 use super::values::{
     Api, Approval, BaseUrl, Dollars, EnvName, Millis, Seconds, Temperature, Tokens,
@@ -28,6 +29,8 @@ pub struct FileSettings {
     pub session: SessionTable,
     /// As the group `Tools`.
     pub tools: ToolsTable,
+    /// Attachments of prompts.
+    pub attachments: AttachmentTable,
     /// Hooks, see [`gather`](super::hooks::gather).
     #[serde(rename = "hook")]
     pub hooks: Vec<HookEntry>,

@@ -1,5 +1,6 @@
 //! The settings of one start: flag over project file over user file over default.
 
+mod attachments;
 pub mod file;
 pub mod hooks;
 mod model;
@@ -19,7 +20,7 @@ use file::FileSettings;
 use hooks::{HookTable, RuleTable, Unloaded};
 use model::Chosen;
 pub use model::{key as key_of, own, sendable};
-use turnwire::protocol::agentx::SettingsSource;
+use turnwire::protocol::agentx::{ImportLimits, SettingsSource};
 use turnwire::session::config::Price;
 use turnwire::vocab::RawJson;
 use turnwire_io::{Door, Secret};
@@ -91,6 +92,8 @@ pub struct Settings {
     pub hidden: Vec<Secret>,
     /// How long token and thinking lines wait to be joined, in milliseconds; 0: not at all.
     pub coalesce_ms: u32,
+    /// How much of attachments is taken where the protocol has them; `None`: none.
+    pub attachments: Option<ImportLimits>,
     /// What the model is told besides.
     pub instructions: Option<Instructions>,
     /// What is logged.
@@ -269,6 +272,7 @@ pub fn resolve(
             file.session.coalesce.map(Millis::get)
         })
         .unwrap_or(0),
+        attachments: attachments::limits(files),
         instructions: instructions(args, files)?,
         store: first(store, files, |file| file.session.store).unwrap_or(!demo),
         max_budget: max_budget(args, files, &model, &prices)?,

@@ -12,6 +12,7 @@ use alloc::{
 use core::ops::Range;
 
 use super::Api;
+use super::content::Shown;
 use crate::json::{self, Raw};
 use crate::vocab::{Block, CallId, Message, ModelRequest, Role, ToolInput};
 
@@ -260,10 +261,12 @@ impl<'a> Args<'a> {
 }
 
 /// Whether a block counts as text for the model, and the text.
-pub(super) fn text_of(block: &Block) -> Option<Cow<'_, str>> {
+pub(super) fn text_of<'a>(block: &'a Block, shown: &Shown) -> Option<Cow<'a, str>> {
     match block {
         Block::Text(text) => Some(Cow::Borrowed(text)),
-        Block::Media { kind, source } => super::content::stand_in(*kind, source).map(Cow::Owned),
+        Block::Media { kind, source } => {
+            super::content::stand_in(*kind, source, shown).map(Cow::Owned)
+        }
         Block::Opaque(raw) => Some(Cow::Borrowed(&raw.0)),
         Block::Thinking { .. }
         | Block::Redacted(_)
@@ -273,13 +276,13 @@ pub(super) fn text_of(block: &Block) -> Option<Cow<'_, str>> {
 }
 
 /// Joins the text of a result into `out`, line by line; media aren't part of it.
-pub(super) fn result_text(outcome: Option<Outcome<'_>>, out: &mut String) {
+pub(super) fn result_text(outcome: Option<Outcome<'_>>, shown: &Shown, out: &mut String) {
     out.clear();
     let Some(outcome) = outcome else {
         out.push_str(NO_RESULT);
         return;
     };
-    for text in outcome.blocks().filter_map(text_of) {
+    for text in outcome.blocks().filter_map(|block| text_of(block, shown)) {
         if !out.is_empty() {
             out.push('\n');
         }

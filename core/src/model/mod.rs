@@ -12,6 +12,7 @@ mod content;
 mod failure;
 mod history;
 mod http_date;
+mod media;
 mod openai;
 mod piece;
 mod reply;
@@ -21,8 +22,11 @@ mod wire;
 mod writer;
 
 pub use failure::{MAX_ERROR_TEXT, retry_after_us};
-pub use reply::{ReplyDecoder, ReplyHead, ReplyLimits, lost, unreached};
-pub use request::{MaxTokensField, ReasoningField, RequestOptions, encode_request};
+pub use media::{Insert, MediaLimits, fill, filled_len};
+pub use reply::{ReplyDecoder, ReplyHead, ReplyLimits, lost, unreached, unsent};
+pub use request::{
+    MaxTokensField, ReasoningField, RequestOptions, encode_request, encode_with_media,
+};
 
 use crate::json::{self, Duplicates, Kind, Raw, ScanRules};
 

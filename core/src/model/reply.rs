@@ -493,6 +493,21 @@ pub fn lost(why: &str) -> ModelChunk<'static> {
     transport(why, true)
 }
 
+/// The failure of a request that couldn't be made ready: trying it again changes nothing.
+pub fn unsent(why: &str) -> ModelChunk<'static> {
+    let failure = Failure {
+        kind: FailureKind::Internal,
+        status: None,
+        retryable: false,
+        text: format!("request not sent: {}", clip(why)).into(),
+    };
+    ModelChunk::Failed {
+        failure,
+        reached: false,
+        retry_after_us: None,
+    }
+}
+
 fn transport(why: &str, reached: bool) -> ModelChunk<'static> {
     let text = format!("request failed: {}", clip(why)).into();
     let failure = Failure {

@@ -2,9 +2,11 @@
 
 use alloc::vec::Vec;
 
+use super::content::Shown;
+use super::media::{Insert, MediaLimits};
 use super::{Api, anthropic, openai, writer::Writer};
 use crate::json;
-use crate::vocab::{ModelRequest, RawJson, Text};
+use crate::vocab::{ModelRequest, RawJson, Stored, Text};
 
 /// How a provider wants its requests; everything the session doesn't decide.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,18 +86,37 @@ impl ReasoningField {
 ///
 /// Every call of the history is directly followed by its one result under the same id (S-31), numbers in
 /// arguments keep their digits, and arguments that never parsed are repeated as a string in an object.
-/// Cannot fail; what a provider has no form for is put into words or left out.
+/// Cannot fail; what a provider has no form for is put into words or left out, and so are media that an embedder keeps
+/// ([`encode_with_media`] sends those).
 pub fn encode_request(
     api: Api,
     request: &ModelRequest<'_>,
     options: &RequestOptions,
     out: &mut Vec<u8>,
 ) {
-    let writer = Writer::new(out);
+    let limits = MediaLimits { items: 0, bytes: 0 };
+    encode_with_media(api, request, options, &limits, &|_| false, out);
+}
+
+/// As [`encode_request`], with gaps for the media that an embedder keeps, and returns the gaps in order.
+///
+/// The newest media are sent, as many as `limits` allow and `has` knows; the others are put into words. An embedder fills
+/// the gaps with [`fill`](super::fill) where it may take its time.
+pub fn encode_with_media(
+    api: Api,
+    request: &ModelRequest<'_>,
+    options: &RequestOptions,
+    limits: &MediaLimits,
+    has: &dyn Fn(&Stored) -> bool,
+    out: &mut Vec<u8>,
+) -> Vec<Insert> {
+    let shown = Shown::of(request, limits, has);
+    let mut writer = Writer::new(out);
     match api {
-        Api::OpenAi => openai::request::write(writer, request, options),
-        Api::Anthropic => anthropic::request::write(writer, request, options),
+        Api::OpenAi => openai::request::write(&mut writer, request, options, &shown),
+        Api::Anthropic => anthropic::request::write(&mut writer, request, options, &shown),
     }
+    writer.into_inserts()
 }
 
 /// Writes the members that the configuration adds.

@@ -1,20 +1,28 @@
 //! Writes a request body straight into the caller's buffer; it only keeps track of commas.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 
 use super::history::Args;
+use super::media::Insert;
 use crate::json::{self, Raw};
+use crate::vocab::Stored;
 
 /// A JSON writer for one body. Calls must nest as the JSON does; nothing here can fail.
 pub(super) struct Writer<'o> {
     out: &'o mut Vec<u8>,
     comma: bool,
+    inserts: Vec<Insert>,
 }
 
 impl<'o> Writer<'o> {
     pub(super) fn new(out: &'o mut Vec<u8>) -> Self {
-        Self { out, comma: false }
+        Self {
+            out,
+            comma: false,
+            inserts: Vec::new(),
+        }
     }
 
     /// Bytes in the buffer so far.
@@ -26,6 +34,9 @@ impl<'o> Writer<'o> {
     pub(super) fn insert_member(&mut self, brace: usize, member: &[u8]) {
         if brace <= self.out.len() {
             self.out.splice(brace..brace, member.iter().copied());
+            for insert in self.inserts.iter_mut().filter(|it| it.at >= brace) {
+                insert.at += member.len();
+            }
         }
     }
 
@@ -51,6 +62,23 @@ impl<'o> Writer<'o> {
         self.separate();
         json::write_str(self.out, text);
         self.comma = true;
+    }
+
+    /// A string that begins like this, and goes on with the base64 of what is put in later.
+    pub(super) fn base64_of(&mut self, before: &str, stored: &Arc<Stored>) {
+        self.str(before);
+        // Its closing quotation mark.
+        self.out.pop();
+        self.inserts.push(Insert {
+            at: self.out.len(),
+            stored: stored.clone(),
+        });
+        self.out.push(b'"');
+    }
+
+    /// What is to be put into the body, in order.
+    pub(super) fn into_inserts(self) -> Vec<Insert> {
+        self.inserts
     }
 
     pub(super) fn u64(&mut self, number: u64) {

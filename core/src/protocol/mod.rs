@@ -44,7 +44,7 @@ pub trait Protocol: Sized + Debug + Clone + PartialEq + Eq + 'static {
     /// [`Server::settle`]; the default answer is the failure that the protocol documents.
     type Ask: Debug + Clone + PartialEq;
     /// How an [`Ask`](Protocol::Ask) was settled.
-    type Outcome: Debug + Clone + PartialEq;
+    type Outcome: Debug + Clone + PartialEq + Send + 'static;
     /// A typed line with no neutral meaning: information only, in both directions.
     type Extra: Debug + Clone + PartialEq;
     /// What a Server of this protocol is built from.

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 
 use turnwire::model::script::ScriptReply;
-use turnwire::model::{Api, ReplyDecoder, ReplyLimits, encode_request};
+use turnwire::model::{Api, ReplyDecoder, ReplyLimits, encode_with_media};
 use turnwire::vocab::{
     Agent, Block, CallId, CommandId, Effect, EffectBody, Failure, FailureKind, HookId, Input,
     ModelChunk, PermissionUpdate, RequestId, RunId, Text, ToolOutcome, ToolUpdate, WriteBody,
@@ -17,6 +17,7 @@ use turnwire::vocab::{
 use super::reload::asked;
 use super::{Caller, Report, Reporter, Start, Stopper};
 use crate::hooks::{HookJob, Hooks};
+use crate::media::Body;
 use crate::model::{Backend, HttpProvider};
 use crate::tools::{RestoreJob, SnapshotJob, ToolJob, Toolbox};
 use crate::world::{World, WriteJob};
@@ -30,8 +31,8 @@ pub enum Job {
         request: RequestId,
         /// Where it goes.
         provider: Box<HttpProvider>,
-        /// The JSON that is posted.
-        body: Vec<u8>,
+        /// The JSON that is posted, once it is [whole](Body::whole).
+        body: Body,
     },
     /// A model request that a script answers. Its parts are reported as [`Report::Model`].
     Script {
@@ -64,7 +65,7 @@ enum Work {
     Http {
         request: RequestId,
         provider: Box<HttpProvider>,
-        body: Vec<u8>,
+        body: Body,
     },
     Script {
         request: RequestId,
@@ -156,14 +157,23 @@ impl Effects {
             (Effect::StartModel(request), Some(EffectBody::Model(body))) => {
                 match &self.world.backend {
                     Backend::Http(provider) => {
+                        let (api, options) = (provider.api, &provider.options);
+                        let media = &self.world.media;
                         let mut bytes = Vec::new();
                         let mut body = body;
                         body.model = provider.model(body.model);
-                        encode_request(provider.api, &body, &provider.options, &mut bytes);
+                        let gaps = encode_with_media(
+                            api,
+                            &body,
+                            options,
+                            &media.limits(),
+                            &|stored| media.has(stored),
+                            &mut bytes,
+                        );
                         Work::Http {
                             request: *request,
                             provider: provider.clone(),
-                            body: bytes,
+                            body: Body::new(bytes, gaps, media.clone()),
                         }
                     }
                     Backend::Scripted(script) => {
@@ -571,7 +581,8 @@ impl Effects {
             | Report::Stored(..)
             | Report::Reloaded(..)
             | Report::Snapshotted(..)
-            | Report::Restored(..) => {}
+            | Report::Restored(..)
+            | Report::Answered => {}
         }
     }
 }

@@ -11,6 +11,7 @@
 //! nothing is [running](Engine::is_running).
 
 mod effects;
+mod later;
 mod reload;
 #[cfg(test)]
 mod tests;
@@ -26,7 +27,7 @@ use turnwire::vocab::{
 };
 
 use crate::error::Error;
-use crate::host::{Answer, Refrozen};
+use crate::host::{Answer, Answered, Refrozen};
 use crate::input::HostInput;
 use crate::model::Part;
 use crate::output::{Output, Written};
@@ -82,6 +83,8 @@ pub enum Report {
     Snapshotted(CallId, ToolUpdate),
     /// Files were put back, or weren't.
     Restored(CommandId, Result<Box<Restoration>, Text>),
+    /// An answer that took its time is there, or never comes.
+    Answered,
 }
 
 /// Takes reports to the loop, from any thread.
@@ -140,6 +143,7 @@ pub struct Engine<P: Protocol, A> {
     input_ended: bool,
     signalled: bool,
     answer: Answer<P>,
+    later: later::Later<P::Outcome>,
     refrozen: Option<Refrozen<P>>,
     /// Commands of the engine's own, so far.
     own_commands: u64,
@@ -171,6 +175,7 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
         Engine {
             server,
             agent,
+            later: later::Later::new(report.clone()),
             effects: Effects::new(world, report),
             output,
             splitter: LineSplitter::new(P::host_line_rules()),
@@ -265,13 +270,16 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
         self.effects.stop_all();
     }
 
-    /// Whether tools or hooks are on their way to their end.
+    /// Whether tools, hooks or answers are on their way to their end.
     pub fn is_running(&self) -> bool {
-        self.effects.is_running()
+        self.effects.is_running() || self.later.is_running()
     }
 
     /// Takes a report after [`stop_all`](Engine::stop_all).
     pub fn take_last(&mut self, report: &Report) {
+        if matches!(report, Report::Answered) {
+            self.later.take();
+        }
         self.effects.take_last(report);
     }
 
@@ -313,20 +321,24 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
                 }
                 ServerOutput::Exit { code } => self.exit = Some(code),
                 ServerOutput::Diagnostic(text) => tracing::warn!("{text}"),
-                ServerOutput::Ask { id, ask } => {
-                    let outcome = (self.answer)(ask);
-                    self.server
-                        .settle(id, outcome, self.now)
-                        .map_err(|misuse| Error::Misuse {
-                            doing: "settling an ask",
-                            misuse,
-                        })?;
-                }
-                // Every ask was answered when it came.
+                ServerOutput::Ask { id, ask } => match (self.answer)(ask) {
+                    Answered::Now(outcome) => self.answered(id, outcome)?,
+                    Answered::Later(work) => self.later.start(id, work),
+                },
+                // What is on its way is finished all the same, and changes nothing then.
                 ServerOutput::Dismiss { .. } => {}
             }
         }
         Ok(gave)
+    }
+
+    fn answered(&mut self, ask: u64, outcome: P::Outcome) -> Result<(), Error> {
+        self.server
+            .settle(ask, outcome, self.now)
+            .map_err(|misuse| Error::Misuse {
+                doing: "settling an ask",
+                misuse,
+            })
     }
 
     fn wants_bulk(&self) -> bool {
@@ -416,6 +428,12 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
             }
             Report::Restored(command, outcome) => {
                 give(&mut self.agent, Input::Restored { command, outcome }, now)?;
+                self.drain()
+            }
+            Report::Answered => {
+                if let Some((ask, outcome)) = self.later.take() {
+                    self.answered(ask, outcome)?;
+                }
                 self.drain()
             }
         }

@@ -123,6 +123,7 @@ fn effects_in(root: &Path, snapshots: Option<Snapshots>, report: Reporter) -> Ef
         toolbox: Toolbox::new(tools).unwrap(),
         durable: Box::new(Forget),
         reload: Box::new(Fixed { tools: 0 }),
+        media: crate::Media::none(),
     };
     Effects::new(world, report)
 }

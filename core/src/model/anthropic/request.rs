@@ -2,7 +2,7 @@
 
 use alloc::{collections::BTreeSet, format, string::String};
 
-use crate::model::content::lead;
+use crate::model::content::{Shown, lead};
 use crate::model::history::{Call, Entry, History, Outcome, result_text, text_of};
 use crate::model::request::{write_extra, write_schema};
 use crate::model::writer::Writer;
@@ -16,11 +16,11 @@ const CACHE_MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
 
 /// Writes the whole body.
 pub(in crate::model) fn write(
-    mut writer: Writer<'_>,
+    w: &mut Writer<'_>,
     request: &ModelRequest<'_>,
     options: &RequestOptions,
+    shown: &Shown,
 ) {
-    let w = &mut writer;
     let history = History::of(Api::Anthropic, request);
     let budget = request
         .thinking_budget
@@ -47,6 +47,7 @@ pub(in crate::model) fn write(
     w.key("messages");
     Messages {
         w,
+        shown,
         open: None,
         last_block: 0,
     }
@@ -130,6 +131,7 @@ fn write_tools(w: &mut Writer<'_>, request: &ModelRequest<'_>, history: &History
 /// Writes messages of alternating roles: neighbours of one role become one message.
 struct Messages<'w, 'o> {
     w: &'w mut Writer<'o>,
+    shown: &'w Shown,
     open: Option<&'static str>,
     last_block: usize,
 }
@@ -147,7 +149,7 @@ impl Messages<'_, '_> {
                 }
                 Entry::Orphan(outcome) => {
                     let mut text = String::new();
-                    result_text(Some(*outcome), &mut text);
+                    result_text(Some(*outcome), self.shown, &mut text);
                     self.text("user", &format!("[result of an earlier tool call]\n{text}"));
                 }
             }
@@ -206,12 +208,12 @@ impl Messages<'_, '_> {
     fn said(&mut self, message: &Message) {
         let mut lead = lead(message);
         for block in &message.content {
-            if let Some(text) = text_of(block) {
+            if let Some(text) = text_of(block, self.shown) {
                 match lead.take() {
                     Some(lead) => self.text("user", &format!("{lead}{text}")),
                     None => self.text("user", &text),
                 }
-            } else if is_sendable(block) {
+            } else if self.shown.is_sendable(block) {
                 self.block("user", |w| write_media(w, block));
             }
         }
@@ -257,10 +259,11 @@ impl Messages<'_, '_> {
     }
 
     fn result(&mut self, call: &Call<'_>) {
+        let shown = self.shown;
         self.block("user", |w| {
             w.member("type", "tool_result");
             w.member("tool_use_id", &call.id);
-            write_outcome(w, call.outcome);
+            write_outcome(w, call.outcome, shown);
             if call.outcome.is_none_or(|outcome| outcome.error) {
                 w.key("is_error");
                 w.bool(true);
@@ -269,15 +272,15 @@ impl Messages<'_, '_> {
     }
 }
 
-fn write_outcome(w: &mut Writer<'_>, outcome: Option<Outcome<'_>>) {
+fn write_outcome(w: &mut Writer<'_>, outcome: Option<Outcome<'_>>, shown: &Shown) {
     let pictures = || {
         outcome
             .into_iter()
             .flat_map(Outcome::blocks)
-            .filter(|block| is_sendable(block))
+            .filter(|block| shown.is_sendable(block))
     };
     let mut text = String::new();
-    result_text(outcome, &mut text);
+    result_text(outcome, shown, &mut text);
     w.key("content");
     if pictures().next().is_none() {
         return w.str(&text);
@@ -299,16 +302,6 @@ fn write_text(w: &mut Writer<'_>, text: &str) {
     w.member("type", "text");
     w.member("text", text);
     w.close(b'}');
-}
-
-fn is_sendable(block: &Block) -> bool {
-    matches!(
-        block,
-        Block::Media {
-            source: Source::Inline { .. } | Source::Url(_),
-            ..
-        }
-    )
 }
 
 fn write_media(w: &mut Writer<'_>, block: &Block) {
@@ -334,7 +327,12 @@ fn write_media(w: &mut Writer<'_>, block: &Block) {
             w.member("type", "url");
             w.member("url", url);
         }
-        Source::Stored(_) => {}
+        Source::Stored(stored) => {
+            w.member("type", "base64");
+            w.member("media_type", &stored.mime);
+            w.key("data");
+            w.base64_of("", stored);
+        }
     }
     w.close(b'}');
 }

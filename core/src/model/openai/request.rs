@@ -2,7 +2,7 @@
 
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
 
-use crate::model::content::{lead, noun};
+use crate::model::content::{Shown, lead, noun};
 use crate::model::history::{Call, Entry, History, Outcome, result_text, text_of};
 use crate::model::request::{write_extra, write_schema};
 use crate::model::writer::Writer;
@@ -11,11 +11,11 @@ use crate::vocab::{Block, MediaKind, Message, ModelRequest, Source, ToolSpec};
 
 /// Writes the whole body.
 pub(in crate::model) fn write(
-    mut writer: Writer<'_>,
+    w: &mut Writer<'_>,
     request: &ModelRequest<'_>,
     options: &RequestOptions,
+    shown: &Shown,
 ) {
-    let w = &mut writer;
     w.open(b'{');
     w.member("model", request.model);
     w.key("messages");
@@ -25,7 +25,7 @@ pub(in crate::model) fn write(
         w.member("content", system);
         w.close(b'}');
     }
-    write_history(w, request, options);
+    write_history(w, request, options, shown);
     w.close(b']');
     if let Some(temperature) = options.temperature.filter(|number| number.is_finite()) {
         w.key("temperature");
@@ -71,19 +71,24 @@ fn write_tools(w: &mut Writer<'_>, tools: &[ToolSpec]) {
     w.member("tool_choice", "auto");
 }
 
-fn write_history(w: &mut Writer<'_>, request: &ModelRequest<'_>, options: &RequestOptions) {
+fn write_history(
+    w: &mut Writer<'_>,
+    request: &ModelRequest<'_>,
+    options: &RequestOptions,
+    shown: &Shown,
+) {
     let history = History::of(Api::OpenAi, request);
     let mut scratch = String::new();
     for entry in &history.entries {
         match entry {
-            Entry::Say(message) => write_said(w, message, &mut scratch),
+            Entry::Say(message) => write_said(w, message, shown, &mut scratch),
             Entry::Reply(message, range) => {
                 let calls = history.calls(range);
                 write_reply(w, message, calls, options, &mut scratch);
-                write_results(w, calls, &mut scratch);
+                write_results(w, calls, shown, &mut scratch);
             }
             Entry::Orphan(outcome) => {
-                result_text(Some(*outcome), &mut scratch);
+                result_text(Some(*outcome), shown, &mut scratch);
                 open_message(w, "user");
                 w.member(
                     "content",
@@ -101,7 +106,7 @@ fn open_message(w: &mut Writer<'_>, role: &str) {
 }
 
 /// A message to the model: plain text where it holds nothing else, a list of parts where it does.
-fn write_said(w: &mut Writer<'_>, message: &Message, scratch: &mut String) {
+fn write_said(w: &mut Writer<'_>, message: &Message, shown: &Shown, scratch: &mut String) {
     scratch.clear();
     if let Some(lead) = lead(message) {
         scratch.push_str(&lead);
@@ -110,8 +115,8 @@ fn write_said(w: &mut Writer<'_>, message: &Message, scratch: &mut String) {
     let mut pieces = 0;
     let mut media = false;
     for block in &message.content {
-        media |= is_sendable(block);
-        if let Some(text) = text_of(block).filter(|text| !text.is_empty()) {
+        media |= shown.is_sendable(block);
+        if let Some(text) = text_of(block, shown).filter(|text| !text.is_empty()) {
             if pieces > 0 {
                 scratch.push('\n');
             }
@@ -132,7 +137,7 @@ fn write_said(w: &mut Writer<'_>, message: &Message, scratch: &mut String) {
         message
             .content
             .iter()
-            .for_each(|block| write_media(w, block));
+            .for_each(|block| write_media(w, block, shown));
         w.close(b']');
     } else {
         w.str(scratch);
@@ -208,9 +213,9 @@ fn write_reasoning(w: &mut Writer<'_>, message: &Message, field: &str, scratch: 
 
 /// The results of one reply's calls, in call order; pictures follow in a message of their own, since a
 /// tool message holds text alone.
-fn write_results(w: &mut Writer<'_>, calls: &[Call<'_>], scratch: &mut String) {
+fn write_results(w: &mut Writer<'_>, calls: &[Call<'_>], shown: &Shown, scratch: &mut String) {
     for call in calls {
-        result_text(call.outcome, scratch);
+        result_text(call.outcome, shown, scratch);
         let failed = call.outcome.is_some_and(|outcome| outcome.error);
         open_message(w, "tool");
         w.member("tool_call_id", &call.id);
@@ -221,7 +226,7 @@ fn write_results(w: &mut Writer<'_>, calls: &[Call<'_>], scratch: &mut String) {
         };
         w.member(
             "content",
-            if text.is_empty() && shows_media(call.outcome) {
+            if text.is_empty() && shows_media(call.outcome, shown) {
                 "[shown in the next message]"
             } else {
                 &text
@@ -229,7 +234,7 @@ fn write_results(w: &mut Writer<'_>, calls: &[Call<'_>], scratch: &mut String) {
         );
         w.close(b'}');
     }
-    for call in calls.iter().filter(|call| shows_media(call.outcome)) {
+    for call in calls.iter().filter(|call| shows_media(call.outcome, shown)) {
         open_message(w, "user");
         w.key("content");
         w.open(b'[');
@@ -237,27 +242,17 @@ fn write_results(w: &mut Writer<'_>, calls: &[Call<'_>], scratch: &mut String) {
         call.outcome
             .into_iter()
             .flat_map(Outcome::blocks)
-            .for_each(|block| write_media(w, block));
+            .for_each(|block| write_media(w, block, shown));
         w.close(b']');
         w.close(b'}');
     }
 }
 
-fn shows_media(outcome: Option<Outcome<'_>>) -> bool {
+fn shows_media(outcome: Option<Outcome<'_>>, shown: &Shown) -> bool {
     outcome
         .into_iter()
         .flat_map(Outcome::blocks)
-        .any(is_sendable)
-}
-
-fn is_sendable(block: &Block) -> bool {
-    matches!(
-        block,
-        Block::Media {
-            source: Source::Inline { .. } | Source::Url(_),
-            ..
-        }
-    )
+        .any(|block| shown.is_sendable(block))
 }
 
 fn write_text_part(w: &mut Writer<'_>, text: &str) {
@@ -267,37 +262,51 @@ fn write_text_part(w: &mut Writer<'_>, text: &str) {
     w.close(b'}');
 }
 
-fn write_media(w: &mut Writer<'_>, block: &Block) {
+fn write_media(w: &mut Writer<'_>, block: &Block, shown: &Shown) {
     let Block::Media { kind, source } = block else {
         return;
     };
-    let url = match source {
-        Source::Inline { mime, base64 } => Cow::Owned(format!("data:{mime};base64,{base64}")),
-        Source::Url(url) => Cow::Borrowed(&**url),
-        Source::Stored(_) => return,
-    };
+    if let Source::Stored(stored) = source
+        && !shown.has(stored)
+    {
+        return;
+    }
     match (kind, source) {
         (MediaKind::Image, _) => {
             w.open(b'{');
             w.member("type", "image_url");
             w.key("image_url");
             w.open(b'{');
-            w.member("url", &url);
+            w.key("url");
+            write_url(w, source);
             w.close(b'}');
             w.close(b'}');
         }
-        (MediaKind::Document, Source::Inline { .. }) => {
+        (MediaKind::Document, Source::Inline { .. } | Source::Stored(_)) => {
+            let name = match source {
+                Source::Stored(stored) => &*stored.name,
+                Source::Inline { .. } | Source::Url(_) => noun(*kind),
+            };
             w.open(b'{');
             w.member("type", "file");
             w.key("file");
             w.open(b'{');
-            w.member("filename", noun(*kind));
-            w.member("file_data", &url);
+            w.member("filename", name);
+            w.key("file_data");
+            write_url(w, source);
             w.close(b'}');
             w.close(b'}');
         }
-        (MediaKind::Document, Source::Stored(_) | Source::Url(_)) => {
-            write_text_part(w, &format!("[document at {url}]"))
+        (MediaKind::Document, Source::Url(url)) => {
+            write_text_part(w, &format!("[document at {url}]"));
         }
+    }
+}
+
+fn write_url(w: &mut Writer<'_>, source: &Source) {
+    match source {
+        Source::Inline { mime, base64 } => w.str(&format!("data:{mime};base64,{base64}")),
+        Source::Url(url) => w.str(url),
+        Source::Stored(stored) => w.base64_of(&format!("data:{};base64,", stored.mime), stored),
     }
 }
