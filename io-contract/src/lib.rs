@@ -19,6 +19,7 @@ pub mod bash;
 pub mod bytes;
 mod cancel;
 pub mod hook;
+pub mod later;
 pub mod leaks;
 pub mod rig;
 pub mod session;
@@ -119,6 +120,9 @@ macro_rules! suite {
                 ax_s19_a_question_that_cant_be_written_strands_nobody
                 ax_s19_an_answer_that_was_taken_stands
                 ax_s19_a_withdrawal_that_cant_be_written_strands_nobody
+            }
+            later {
+                l8_an_answer_that_takes_its_time_holds_nothing_up_and_the_end_waits_for_it
             }
             bytes {
                 l5_talk

@@ -13,6 +13,7 @@ mod support;
 const DRIVER: &str = "tokio";
 
 mod asks;
+mod attachments;
 mod ends;
 mod foreign;
 mod matrix;

@@ -319,6 +319,7 @@ fn prompts_wait_for_each_other_and_one_that_is_urgent_doesnt() {
 #[test]
 fn ax_s24_attachments_that_arent_offered_are_refused_before_a_provider_hears_of_them() {
     let home = Home::new();
+    home.settings("[attachments]\nenabled = false\n");
     let provider = Provider::start([openai::says("On we go.")]);
     let mut program = Setup::agentx(&home, "agentx", &provider, "auto").start_as::<Agentx>();
     let greeting = program.ask(&json!({ "subtype": "initialize" }));

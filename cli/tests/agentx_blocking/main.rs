@@ -12,6 +12,8 @@ const DRIVER: &str = "blocking";
 
 #[path = "../agentx/asks.rs"]
 mod asks;
+#[path = "../agentx/attachments.rs"]
+mod attachments;
 #[path = "../agentx/ends.rs"]
 mod ends;
 #[path = "../agentx/matrix.rs"]

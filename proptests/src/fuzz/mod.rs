@@ -11,6 +11,7 @@
 mod agentx;
 mod client;
 mod frames;
+mod imports;
 mod json;
 mod model;
 mod observer;
@@ -28,6 +29,7 @@ use crate::laws::Broken;
 
 pub use self::agentx::{agentx_agent_line, agentx_host_line};
 pub use self::frames::{lines, sse};
+pub use self::imports::agentx_imports;
 pub use self::json::{scan, writer};
 pub use self::model::{anthropic, openai, script};
 pub use self::omp::{omp_agent_line, omp_frames_in, omp_frames_out, omp_host_line};
@@ -93,7 +95,7 @@ macro_rules! targets {
 targets! {
     once: lines sse scan writer openai anthropic script scenario session session_laws
         openmax_agent_line openmax_host_line omp_agent_line omp_host_line omp_frames_out omp_frames_in
-        agentx_agent_line agentx_host_line;
+        agentx_agent_line agentx_host_line agentx_imports;
     Openmax: openmax_server openmax_client openmax_observer openmax_recording openmax_world openmax_laws;
     Omp: omp_server omp_client omp_observer omp_recording omp_world omp_laws;
     Agentx: agentx_server agentx_client agentx_observer agentx_recording agentx_world agentx_laws;

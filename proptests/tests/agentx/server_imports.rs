@@ -1,8 +1,11 @@
 //! Attachments: uploads, and prompts that refer to them (WIRE-018 … 022; AX-S22, AX-S23).
 
+use crate::agentx_client_kit::{self, Out, Rig};
 use crate::agentx_kit::duo::{Duo, server_config, session_config};
 use crate::server::{one, results};
 use serde_json::{Value, json};
+use turnwire::json::Str;
+use turnwire::protocol::agentx::wire::{Import, ImportBegin, ImportChunk, ImportCommit};
 use turnwire::protocol::agentx::{
     AgentxAsk, AgentxOutcome, Attachments, ImportLimits, Imported, Policy,
 };
@@ -531,4 +534,95 @@ fn wire_018_no_line_is_wanted_while_bytes_pile_up_or_an_upload_is_judged() {
     // An embedder that never comes back doesn't hold the host for good.
     duo.wake_server(120_000_000);
     assert!(duo.server.wants_lines());
+}
+
+/// Carries lines between a Client and its agent until both are quiet; the embedder keeps what there is to be kept.
+fn carry(rig: &mut Rig, duo: &mut Duo, heard: &mut usize) {
+    loop {
+        while let Some(line) = duo.raw.get(*heard).cloned() {
+            *heard += 1;
+            rig.agent(&line);
+        }
+        let lines = std::mem::take(&mut rig.written);
+        if lines.is_empty() && duo.asks.is_empty() {
+            return;
+        }
+        for line in lines {
+            duo.host(&line);
+        }
+        keep(duo);
+    }
+}
+
+#[test]
+fn ax_s22_a_client_brings_an_attachment_in_and_the_session_gets_it() {
+    let mut config = server_config(Policy::AGENTX);
+    config.attachments = Some(Attachments::default());
+    let mut duo = Duo::with(config, session_config(&Policy::AGENTX));
+    let mut rig = Rig::new(agentx_client_kit::config(Policy::AGENTX));
+    let mut heard = 0;
+    carry(&mut rig, &mut duo, &mut heard);
+    rig.import(&Import::Begin(ImportBegin {
+        version: 1,
+        prompt_uuid: PROMPT.into(),
+        upload_id: "upl_a".into(),
+        attachment_id: "att_a".into(),
+        name: "screen.png".into(),
+        size_bytes: 5,
+        mime_type: "image/png".into(),
+        sha256: Str("0123456789abcdef".repeat(4).into()),
+        ..ImportBegin::default()
+    }));
+    carry(&mut rig, &mut duo, &mut heard);
+    rig.import(&Import::Chunk(ImportChunk {
+        version: 1,
+        upload_id: "upl_a".into(),
+        sequence: 0,
+        data: CHUNK.into(),
+        ..ImportChunk::default()
+    }));
+    rig.import(&Import::Commit(ImportCommit {
+        version: 1,
+        upload_id: "upl_a".into(),
+        ..ImportCommit::default()
+    }));
+    carry(&mut rig, &mut duo, &mut heard);
+    let told: Vec<Value> = rig
+        .out
+        .iter()
+        .filter_map(|out| match out {
+            Out::Extra(extra) if &*extra.kind == "attachment_import_result" => {
+                Some(serde_json::from_str(extra.line.as_str()).unwrap())
+            }
+            _ => None,
+        })
+        .collect();
+    let how: Vec<&Value> = told.iter().map(|line| &line["status"]).collect();
+    assert_eq!(how, [&json!("accepted"), &json!("committed")]);
+    assert_eq!(told[1]["attachment"], manifest("a"));
+
+    let image = Block::Media {
+        kind: MediaKind::Image,
+        source: Source::Stored(earlier("a", PROMPT).stored),
+    };
+    let content = vec![image, Block::Text("What is it?".into())];
+    rig.command(Command::Prompt(Prompt {
+        id: PromptId(1),
+        tag: Some(PROMPT.into()),
+        content: content.clone(),
+        deliver: Deliver::Queue(Rank::Next),
+        literal: false,
+        details: None,
+    }));
+    carry(&mut rig, &mut duo, &mut heard);
+    let Some(Command::Prompt(prompt)) = duo.commands.last() else {
+        panic!("{:?}", duo.commands);
+    };
+    assert_eq!(prompt.content, content);
+    duo.play("reply");
+    carry(&mut rig, &mut duo, &mut heard);
+    let ended = rig.out.iter().any(
+        |out| matches!(out, Out::Event(event) if matches!(event.what, What::TurnEnded { .. })),
+    );
+    assert!(ended);
 }

@@ -230,6 +230,36 @@ pub const SCENES: &[Scene] = &[
         ],
     ),
     scene(
+        "two attachments, and a prompt that refers to both",
+        &[
+            "agentx/server_imports::ax_s22_wire_019_two_uploads_one_prompt_and_its_replay",
+            "agentx/server_imports::ax_s22_a_client_brings_an_attachment_in_and_the_session_gets_it",
+            "agentx/server_imports::wire_020_what_an_earlier_process_committed_can_be_referred_to_and_for_its_prompt_alone",
+        ],
+        &[
+            "agentx/attachments::ax_s22_wire_018_wire_019_wire_022_two_uploads_and_a_prompt_that_refers_to_both",
+        ],
+    ),
+    scene(
+        "an attachment that is wrong",
+        &[
+            "agentx/server_imports::ax_s23_wire_018_a_chunk_that_is_wrong_ends_its_upload_once",
+            "agentx/server_imports::ax_s23_what_the_embedder_finds_wrong_is_said_in_the_contracts_words",
+        ],
+        &[
+            "agentx/attachments::ax_s23_wire_018_whatever_is_wrong_with_an_upload_ends_it_once_and_interrupts_nothing",
+        ],
+    ),
+    scene(
+        "an upload that nobody ends",
+        &[
+            "agentx/server_imports::wire_019_an_upload_that_nobody_ends_is_ended_in_time_or_with_the_input",
+        ],
+        &[
+            "agentx/attachments::wire_019_an_upload_ends_with_the_input_and_leaves_nothing_behind_in_a_crash_either",
+        ],
+    ),
+    scene(
         "attachments that aren't offered",
         &[
             "agentx/server_answers::ax_s24_without_the_capability_attachments_are_refused_and_text_is_not",

@@ -12,7 +12,10 @@ use std::sync::Arc;
 
 use requests::{body, call, encoded, message, pairs, request, result, text, tool, user};
 use serde_json::{Value, json};
-use turnwire::model::{Api, MaxTokensField, ReasoningField, RequestOptions};
+use turnwire::model::{
+    Api, MaxTokensField, MediaLimits, ReasoningField, RequestOptions, encode_with_media, fill,
+    filled_len,
+};
 use turnwire::vocab::*;
 
 #[test]
@@ -575,5 +578,173 @@ fn roles_that_providers_do_not_know_are_put_into_words() {
             .unwrap()
             .len(),
         4
+    );
+}
+
+fn stored(id: &str, mime: &str, size: u64) -> Block {
+    Block::Media {
+        kind: if mime.starts_with("image") {
+            MediaKind::Image
+        } else {
+            MediaKind::Document
+        },
+        source: Source::Stored(Arc::new(Stored {
+            blob: id.into(),
+            id: id.into(),
+            name: format!("{id}.x").as_str().into(),
+            mime: mime.into(),
+            size,
+            sha256: [0; 32],
+        })),
+    }
+}
+
+/// The body with the gaps filled by the first bytes of each medium's id, and how many gaps there were.
+fn filled(
+    api: Api,
+    history: &[Arc<Message>],
+    options: &RequestOptions,
+    limits: MediaLimits,
+) -> (usize, Value) {
+    let mut body = Vec::new();
+    let has = |stored: &Stored| &*stored.blob != "gone";
+    let gaps = encode_with_media(
+        api,
+        &request(history, &[]),
+        options,
+        &limits,
+        &has,
+        &mut body,
+    );
+    let read = |stored: &Stored| {
+        let bytes = stored.blob.bytes().cycle().take(stored.size as usize);
+        Ok::<Vec<u8>, ()>(bytes.collect())
+    };
+    let whole = fill(&body, &gaps, read).unwrap();
+    assert_eq!(whole.len() as u64, filled_len(&body, &gaps));
+    (gaps.len(), serde_json::from_slice(&whole).unwrap())
+}
+
+#[test]
+fn media_that_are_kept_are_put_in_where_they_belong() {
+    let call_of = |id, name: &str| message(Role::Assistant, vec![call(id, Some("c"), name, "{}")]);
+    let seen = message(
+        Role::Tool {
+            call: CallId(1),
+            name: "t".into(),
+            error: false,
+        },
+        vec![stored("abc", "image/png", 3)],
+    );
+    let history = [
+        message(
+            Role::User,
+            vec![
+                text("see"),
+                stored("de", "image/jpeg", 4),
+                stored("f", "application/pdf", 5),
+            ],
+        ),
+        call_of(1, "t"),
+        seen,
+    ];
+    let options = RequestOptions {
+        prompt_cache: true,
+        ..RequestOptions::default()
+    };
+    let all = MediaLimits::default();
+    let (gaps, openai) = filled(Api::OpenAi, &history, &options, all);
+    assert_eq!(gaps, 3);
+    let parts = &openai["messages"][1]["content"];
+    assert_eq!(
+        parts[1]["image_url"]["url"],
+        "data:image/jpeg;base64,ZGVkZQ=="
+    );
+    let file = json!({"filename": "f.x", "file_data": "data:application/pdf;base64,ZmZmZmY="});
+    assert_eq!(parts[2]["file"], file);
+    assert_eq!(
+        openai["messages"][4]["content"][1]["image_url"]["url"],
+        "data:image/png;base64,YWJj"
+    );
+    // Marks of the cache move what stands behind them, gaps too.
+    let (gaps, anthropic) = filled(Api::Anthropic, &history, &options, all);
+    assert_eq!(gaps, 3);
+    let parts = &anthropic["messages"][0]["content"];
+    let source = |mime, data| json!({"type": "base64", "media_type": mime, "data": data});
+    assert_eq!(parts[1]["source"], source("image/jpeg", "ZGVkZQ=="));
+    assert_eq!(
+        (&parts[2]["type"], &parts[2]["source"]),
+        (&json!("document"), &source("application/pdf", "ZmZmZmY="))
+    );
+    let result = &anthropic["messages"][2]["content"][0];
+    assert_eq!(result["content"][0]["source"], source("image/png", "YWJj"));
+    assert!(result.get("cache_control").is_some());
+}
+
+#[test]
+fn of_media_that_are_kept_the_newest_are_sent_and_what_is_gone_is_put_into_words() {
+    let history = [
+        message(
+            Role::User,
+            vec![
+                stored("old", "image/png", 30),
+                stored("gone", "image/png", 1),
+            ],
+        ),
+        message(Role::Assistant, vec![text("ok")]),
+        message(
+            Role::User,
+            vec![
+                stored("mid", "image/png", 20),
+                stored("new", "image/png", 20),
+            ],
+        ),
+    ];
+    for api in [Api::OpenAi, Api::Anthropic] {
+        for (bytes, items, sent) in [
+            (70, 9, &["old", "mid", "new"][..]),
+            (69, 9, &["mid", "new"]),
+            (40, 9, &["mid", "new"]),
+            // An older one that would fit isn't shown in the place of a newer one.
+            (39, 9, &["new"]),
+            (1_000, 2, &["mid", "new"]),
+            (0, 0, &[]),
+        ] {
+            let limits = MediaLimits { items, bytes };
+            let (gaps, body) = filled(api, &history, &RequestOptions::default(), limits);
+            let body = body.to_string();
+            assert_eq!(gaps, sent.len(), "{bytes}");
+            for name in ["old", "mid", "new", "gone"] {
+                let in_words = body.contains(&format!("{name}.x"));
+                assert_eq!(in_words, !sent.contains(&name), "{name} of {bytes}: {body}");
+            }
+        }
+    }
+    // One that stands twice is sent twice, and counts twice.
+    let twice = stored("two", "image/png", 20);
+    let history = [
+        message(Role::User, vec![twice.clone()]),
+        message(Role::User, vec![twice]),
+    ];
+    let limits = |bytes| MediaLimits { items: 9, bytes };
+    assert_eq!(
+        filled(
+            Api::OpenAi,
+            &history,
+            &RequestOptions::default(),
+            limits(40)
+        )
+        .0,
+        2
+    );
+    assert_eq!(
+        filled(
+            Api::OpenAi,
+            &history,
+            &RequestOptions::default(),
+            limits(39)
+        )
+        .0,
+        0
     );
 }

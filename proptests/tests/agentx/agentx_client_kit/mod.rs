@@ -8,6 +8,7 @@ pub mod text;
 
 use serde_json::{Value, json};
 use turnwire::frame::LineSplitter;
+use turnwire::protocol::agentx::wire::Import;
 use turnwire::protocol::agentx::{Agentx, AgentxAsk, AgentxExtra, ClientConfig, Policy};
 use turnwire::protocol::{Client, ClientOutput, Finding, Protocol};
 use turnwire::vocab::laws::{Checker, Scope};
@@ -185,6 +186,16 @@ impl Rig {
         let id = CommandId(self.ids);
         self.tell(ClientInput::Call(Call { id, command }));
         id
+    }
+
+    /// A step of an upload; not kept either.
+    pub fn import(&mut self, step: &Import<'_>) {
+        self.ids += 1;
+        let id = CommandId(self.ids);
+        let command = Command::Barrier;
+        self.checker.command(&Call { id, command });
+        self.client.import(id, step, self.now);
+        self.drain();
     }
 
     /// An operation of this protocol's own. It isn't kept, since the laws know only neutral commands.
