@@ -123,23 +123,24 @@ impl<'a> Scan<'a> {
         self.found.objects.insert(begun, number);
         let top = value::read(&mut self.lexer)?;
         self.found.take(number, &top, self.limits)?;
-        match self.lexer.next()? {
-            Token::Word(b"endobj") => Ok(()),
-            Token::Word(b"stream") if top.is_dict => {
-                let data = self.stream_data(&top)?;
-                match top.kind {
-                    Kind::Objects => self.inner_objects(data, &top)?,
-                    Kind::References => {
-                        self.found.tables.insert(begun);
-                        self.found.has_root |= top.has_root;
-                        self.references(data, &top)?;
-                    }
-                    Kind::Other | Kind::Catalog | Kind::Pages | Kind::Page => {}
-                }
-                self.word(b"endobj")
-            }
-            _ => Err(Refused::Malformed),
+        let end = self.lexer.next()?;
+        if end == Token::Word(b"endobj") {
+            return Ok(());
         }
+        if end != Token::Word(b"stream") || !top.is_dict {
+            return Err(Refused::Malformed);
+        }
+        let data = self.stream_data(&top)?;
+        match top.kind {
+            Kind::Objects => self.inner_objects(data, &top)?,
+            Kind::References => {
+                self.found.tables.insert(begun);
+                self.found.has_root |= top.has_root;
+                self.references(data, &top)?;
+            }
+            Kind::Other | Kind::Catalog | Kind::Pages | Kind::Page => {}
+        }
+        self.word(b"endobj")
     }
 
     fn word(&mut self, word: &'static [u8]) -> Result<(), Refused> {
@@ -226,10 +227,11 @@ impl<'a> Scan<'a> {
             for _ in 0..self.lexer.count()? {
                 let place = self.lexer.count()?;
                 self.lexer.count()?;
-                match self.lexer.next()? {
-                    Token::Word(b"n") => self.found.refer(place, number)?,
-                    Token::Word(b"f") => {}
-                    _ => return Err(Refused::Malformed),
+                let used = self.lexer.next()?;
+                if used == Token::Word(b"n") {
+                    self.found.refer(place, number)?;
+                } else if used != Token::Word(b"f") {
+                    return Err(Refused::Malformed);
                 }
                 number = number.saturating_add(1);
             }
