@@ -96,16 +96,15 @@ pub fn limits(files: &[Layer]) -> Option<ImportLimits> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::path::PathBuf;
 
-    use super::super::file;
+    use turnwire::protocol::agentx::SettingsSource;
+
     use super::*;
 
     fn layer(text: &str) -> Result<Layer, String> {
-        let path = Path::new("/p/turnwire.toml");
-        let settings = file::parse(path, text).map_err(|stop| stop.to_string())?;
-        let path = path.to_owned();
-        Ok(Layer { path, settings })
+        let path = PathBuf::from("/p/turnwire.toml");
+        Layer::read(SettingsSource::User, path, text).map_err(|stop| stop.to_string())
     }
 
     #[test]
