@@ -237,3 +237,28 @@ fn a_bomb_is_rejected_before_it_is_large() {
     assert!(file.len() < 200_000);
     assert_eq!(judged(&file), Err(Refused::Rejected));
 }
+
+proptest::proptest! {
+    #[test]
+    fn l9_any_bytes_in_any_place_are_judged(
+        changes in proptest::collection::vec((0_usize..2_000, proptest::prelude::any::<u8>()), 1..6),
+        cut in 0_usize..4, is_packed: bool,
+    ) {
+        let inner = format!("{CATALOG} {PAGES} << /Type /Page /Parent 2 0 R >>");
+        let second = CATALOG.len() + 1;
+        let header = format!("1 0 2 {second} 3 {} ", second + PAGES.len() + 1);
+        let mut file = if is_packed {
+            packed(inner.as_bytes(), &header, header.len(), 3)
+        } else {
+            pdf(&[CATALOG, PAGES, PAGE, CONTENT])
+        };
+        for (at, byte) in changes {
+            let at = at % file.len();
+            file[at] = byte;
+        }
+        file.truncate(file.len() - cut);
+        // Whatever it is found to be: it ends, and nothing panics.
+        let _ = judged(&file);
+        let _ = judged(&[b"%PDF-1.4\n", &*file, b"\n%%EOF"].concat());
+    }
+}

@@ -69,6 +69,8 @@ struct Rig {
     now: Now,
     asks: Vec<(u64, AgentxAsk)>,
     uploads: BTreeMap<String, Seen>,
+    /// What the host declared last for each upload.
+    declared: BTreeMap<String, usize>,
     /// What was committed, by its prompt: the attachments and their manifests.
     committed: BTreeMap<String, BTreeMap<String, Value>>,
     taken: BTreeSet<String>,
@@ -117,6 +119,7 @@ impl Rig {
             now: NOW,
             asks: Vec::new(),
             uploads: BTreeMap::new(),
+            declared: BTreeMap::new(),
             committed: BTreeMap::new(),
             taken: BTreeSet::new(),
             said: Vec::new(),
@@ -131,6 +134,7 @@ impl Rig {
         match what % 12 {
             0 | 1 => {
                 let mut line = import("begin");
+                self.declared.insert(id.clone(), usize::from(much % 70) + 1);
                 line["prompt_uuid"] = json!(uuid(prompt));
                 line["attachment_id"] = json!(format!("att_{upload}"));
                 line["name"] = json!("a.png");
@@ -425,7 +429,7 @@ impl Rig {
     fn told(&mut self, line: &Value) -> Result<(), Broken> {
         let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
         let id = text("upload_id");
-        let size = self.size_of(&id);
+        let size = self.declared.get(&id).copied().unwrap_or(0);
         let seen = self.uploads.entry(id.clone()).or_default();
         let accepted = line["status"] == "accepted";
         let again = seen.ended || (accepted && seen.accepted);
@@ -446,17 +450,5 @@ impl Rig {
             own.insert(text("attachment_id"), line["attachment"].clone());
         }
         Ok(())
-    }
-
-    /// What the host declared last for this upload.
-    fn size_of(&self, id: &str) -> usize {
-        let begun = self.said.iter().rev().find_map(|line| {
-            let line: Value = serde_json::from_str(line.strip_prefix("< ")?).ok()?;
-            let is_it = line["operation"] == "begin" && line["upload_id"] == id;
-            is_it.then(|| line["size_bytes"].as_u64())?
-        });
-        begun
-            .and_then(|size| usize::try_from(size).ok())
-            .unwrap_or(0)
     }
 }

@@ -165,6 +165,13 @@ fn ax_s22_wire_019_two_uploads_one_prompt_and_its_replay() {
     duo.say(&again);
     assert_eq!(duo.words(), format!("replay({PROMPT})"));
     rejected(&mut duo, &begin("c", PROMPT, 5), "prompt_already_accepted");
+    // One that comes again with what isn't its own is no repetition.
+    for content in [
+        json!([manifest("a")]),
+        json!([manifest("a"), manifest("zz")]),
+    ] {
+        refused(&mut duo, &user(PROMPT, &content));
+    }
 }
 
 #[test]

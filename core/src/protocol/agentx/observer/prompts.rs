@@ -140,6 +140,11 @@ impl Watcher {
         }
         if prompt.is_replay || prompt.is_context || reading.excused {
             self.prompts.unnamed += 1;
+            // The agent may repeat it in the place of a prompt of this id.
+            let known = uuid.and_then(|uuid| self.prompts.sent.get_mut(&hash(uuid)));
+            if let Some(known) = known.filter(|known| known.says != says(&prompt)) {
+                known.says = 0;
+            }
             return;
         }
         self.send(uuid, says(&prompt), false, here.place);

@@ -23,6 +23,11 @@ impl Face {
             Ok(read) => read,
             Err(fault) => return self.bad_user(user, fault, out),
         };
+        // A replay and a prompt that comes again refer to nothing else than a prompt may (WIRE-017).
+        let has_attachments = read.attachments().next().is_some();
+        if has_attachments && !(self.imports() && self.imports.fit(&read)) {
+            return self.bad_user(user, InputFault::Attachments, out);
+        }
         let replay = self.config.replay.then(|| self.replay_of(user, &read));
         if let Some(uuid) = read.uuid.as_deref() {
             match self.prompts.seen(uuid) {
@@ -39,15 +44,7 @@ impl Face {
                 }
             }
         }
-        let has_attachments = read.attachments().next().is_some();
-        if has_attachments && !self.imports() {
-            return self.bad_user(user, InputFault::Attachments, out);
-        }
         if read.is_replay {
-            // It brings nothing in, and refers to nothing else than a prompt may (WIRE-017).
-            if has_attachments && !self.imports.fit(&read) {
-                return self.bad_user(user, InputFault::Attachments, out);
-            }
             return self.recall(&read, out);
         }
         self.recall_held(out);
