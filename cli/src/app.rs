@@ -32,7 +32,7 @@ pub fn run() -> u8 {
         }
     };
     let done = match args.command {
-        Command::Serve(args) => serve(&args),
+        Command::Serve(mut args) => serve(&mut args),
         Command::As { program } => stand_for(program),
         Command::Trust(args) => trust(&args),
         Command::Check(args) => crate::check::run(&args),
@@ -51,7 +51,7 @@ fn stand_for(program: Program) -> Result<u8, Stop> {
     let env = |name: &str| std::env::var_os(name);
     let mut args = program.into_serve(&env)?;
     args.trust_project = start::trusted_by_environment(args.project.as_deref(), &env);
-    serve(&args)
+    serve(&mut args)
 }
 
 fn trust(args: &TrustArgs) -> Result<u8, Stop> {
@@ -61,7 +61,9 @@ fn trust(args: &TrustArgs) -> Result<u8, Stop> {
     Ok(0)
 }
 
-fn serve(args: &ServeArgs) -> Result<u8, Stop> {
+fn serve(args: &mut ServeArgs) -> Result<u8, Stop> {
+    args.given_mcp = crate::mcp::read(&args.tools.mcp_config, &|name| std::env::var_os(name))?;
+    let args = &*args;
     let start = Start::prepare(args, Folders::find(), &|name| std::env::var_os(name))?;
     let _logs = crate::logs::start(&start.settings.log)?;
     if matches!(&start.settings.model, Model::Http(provider) if provider.key.is_some()) {

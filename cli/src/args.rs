@@ -192,6 +192,10 @@ pub struct ServeArgs {
     /// What only the command line of another program says.
     #[arg(skip)]
     pub foreign: Foreign,
+
+    /// What `--mcp-config` says, once it is read.
+    #[arg(skip)]
+    pub given_mcp: crate::mcp::Given,
 }
 
 /// What only the command line of another program says, see [`As`](Command::As).
@@ -215,10 +219,6 @@ pub struct Foreign {
     pub fallback: Option<Fallback>,
     /// Which session it is.
     pub resumed: Named,
-    /// MCP servers that the host runs.
-    pub servers: Vec<String>,
-    /// Those that nobody starts.
-    pub dead_servers: Vec<String>,
     /// Permission rules, before those of the settings.
     pub rules: Vec<Rule>,
     /// Tools that the model doesn't get.
@@ -452,6 +452,15 @@ pub struct ToolArgs {
     /// An environment variable that commands of the agent may see, besides a few harmless ones; repeat for more
     #[arg(long, value_name = "NAME")]
     pub pass_env: Vec<String>,
+
+    /// MCP servers to start, as {"mcpServers": {NAME: {"command", "args", "env"}}}: a file, or the JSON itself; repeat for
+    /// more
+    #[arg(long, value_name = "FILE|JSON")]
+    pub mcp_config: Vec<String>,
+
+    /// Start no MCP servers but those of --mcp-config
+    #[arg(long)]
+    pub strict_mcp_config: bool,
 }
 
 #[cfg(test)]

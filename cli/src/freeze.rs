@@ -8,13 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use turnwire::vocab::{Frozen, SetOp, Text, ToolSpec};
 use turnwire_io::hooks::Hooks;
+use turnwire_io::mcp::Servers;
 use turnwire_io::tools::{Toolbox, ToolboxConfig};
 use turnwire_io::{Anew, Asked, Reload, ReloadJob, Reloaded};
 
-use crate::args::{Foreign, Said, ServeArgs};
+use crate::args::{DriverName, Foreign, Said, ServeArgs};
 use crate::external::approvals::Approvals;
 use crate::folders::Folders;
 use crate::hooks;
+use crate::mcp;
 use crate::protocols::agentx;
 use crate::say::Stop;
 use crate::settings::Settings;
@@ -49,7 +51,10 @@ pub fn parts(args: &ServeArgs, start: &Start, id: &str) -> Result<Parts, Stop> {
     let foreign = &args.foreign;
     let is_named = |spec: &ToolSpec, name: &String| dialect.own(&spec.name) == dialect.own(name);
     if let Some(only) = &settings.only_tools {
-        let known = |name: &String| specs.iter().any(|spec| is_named(spec, name));
+        let known = |name: &String| {
+            // Those of MCP servers come later.
+            name.starts_with("mcp__") || specs.iter().any(|spec| is_named(spec, name))
+        };
         let unknown = only.iter().find(|name| !known(name));
         if let Some(name) = unknown.filter(|_| !foreign.lenient_tools) {
             let names: Vec<&str> = specs.iter().map(|spec| &*spec.name).collect();
@@ -176,6 +181,8 @@ struct State {
     settings: Settings,
     /// What the host had said of it then.
     said: Said,
+    /// The MCP servers that run, and shall run.
+    servers: Servers,
     tools: u32,
     skills: u32,
     /// Why the settings couldn't be read before the last turn: said once.
@@ -184,7 +191,13 @@ struct State {
 
 impl Disk {
     /// For a session that was begun.
-    pub fn new(args: &ServeArgs, start: &Start, id: &str, parts: &Parts) -> Disk {
+    pub fn new(
+        args: &ServeArgs,
+        start: &Start,
+        id: &str,
+        parts: &Parts,
+        servers: &Servers,
+    ) -> Disk {
         Disk {
             shared: Arc::new(Mutex::new(State {
                 // Trust is given once, by the person who started the program.
@@ -197,6 +210,7 @@ impl Disk {
                 approvals: start.approvals.clone(),
                 settings: start.settings.clone(),
                 said: said(args),
+                servers: servers.clone(),
                 tools: count(&parts.frozen.tools),
                 skills: count(&parts.frozen.skills),
                 fault: None,
@@ -252,6 +266,9 @@ impl State {
             return Ok(self.receipt(changes, None));
         };
         self.settings = start.settings;
+        if self.args.driver == DriverName::Tokio {
+            mcp::configure(&self.servers, &self.args, &self.settings);
+        }
         self.said = said(&self.args);
         self.approvals.freeze(&self.settings.external);
         self.tools = count(&parts.frozen.tools);
@@ -357,6 +374,7 @@ fn changes(old: &Settings, new: &Settings) -> Vec<Text> {
         said.push("hooks and rules are in another order".to_owned());
     }
     said.extend(old.skills.changes(&new.skills));
+    said.extend(mcp::changes(&old.mcp, &new.mcp));
     let mut said: Vec<Text> = said.into_iter().map(Text::from).collect();
     said.extend(old.external.changes(&new.external));
     said

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
+use tracing::level_filters::LevelFilter;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
@@ -69,6 +70,14 @@ fn targets(filter: &str) -> Result<Targets, Stop> {
     };
     // A bare word that is no level would be taken for a target, and a misspelt level would log everything.
     match Targets::from_str(filter) {
+        // It warns of whatever a server says that its protocol doesn't know, message and all.
+        Ok(targets)
+            if filter.split(',').all(known)
+                && targets.default_level() == Some(LevelFilter::WARN)
+                && !filter.contains("rmcp") =>
+        {
+            Ok(targets.with_target("rmcp", LevelFilter::ERROR))
+        }
         Ok(targets) if filter.split(',').all(known) => Ok(targets),
         _ => Err(Stop::Settings(format!(
             "log: {filter:?} isn't error, warn, info, debug, trace, off, or a list such as warn,turnwire=debug"

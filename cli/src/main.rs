@@ -18,6 +18,7 @@ mod hooks;
 mod ids;
 mod keep;
 mod logs;
+mod mcp;
 mod media;
 mod object;
 mod permits;

@@ -17,6 +17,7 @@ use crate::foreign::print::Printer;
 use crate::freeze::{self, Disk, OUTPUT_LIMIT};
 use crate::ids::random;
 use crate::keep::{self, Begun, Kept};
+use crate::mcp;
 use crate::media;
 use crate::protocols::{Opening, Served};
 use crate::say::{self, Stop};
@@ -48,8 +49,10 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
     )?;
     let parts = freeze::parts(args, start, &begun.id)?;
     start.approvals.freeze(&start.settings.external);
-    let disk = Disk::new(args, start, &begun.id, &parts);
-    let (config, info) = session::<P>(args, start, &parts.frozen, &generation, &begun)?;
+    let servers = mcp::servers(args, &start.settings);
+    let disk = Disk::new(args, start, &begun.id, &parts, &servers);
+    let (config, mut info) = session::<P>(args, start, &parts.frozen, &generation, &begun)?;
+    info.mcp = servers.at_first();
     let limits = start
         .settings
         .attachments
@@ -63,6 +66,7 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
         model: &info.model,
         seed: random()?,
         blobs: blobs.as_ref(),
+        servers: &servers,
     };
     // Before the face is made, which says what is there.
     let first = P::first_prompt(&opening)?;
@@ -78,6 +82,7 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
     }
     let mut host = Host::stdio(P::answer(&opening));
     host.refrozen = P::refrozen(start);
+    host.heard_mcp = P::heard_mcp();
     if let Some(first) = first {
         let first = std::io::Cursor::new(first);
         host.input = if args.foreign.prompt.is_some() {
@@ -95,6 +100,7 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
         backend,
         durable: Box::new(Kept::new(start.clone(), begun.writer)),
         reload: Box::new(disk),
+        mcp: mcp::world(args, start, &servers, &begun.id, parts.frozen.tools),
         toolbox: parts.toolbox,
         hooks: parts.hooks,
         media: media::of(blobs.as_ref(), start.settings.attachments.as_ref()),
@@ -261,12 +267,7 @@ fn session<P: Served>(
         settings: Box::new(config.settings.clone()),
         tools: config.tools.iter().map(|tool| tool.name.clone()).collect(),
         briefing: Briefing::default(),
-        mcp: args
-            .foreign
-            .dead_servers
-            .iter()
-            .map(|name| (name.as_str().into(), "failed".into()))
-            .collect(),
+        mcp: Vec::new(),
         commands: Vec::new(),
         skills: config.skills.clone(),
         media: Vec::new(),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use turnwire::protocol::{Protocol, Server};
 use turnwire::vocab::Agent;
-use turnwire_io::engine::{Engine, Reporter, Wake, exit_code};
+use turnwire_io::engine::{Engine, Reporter, Says, Wake, exit_code};
 use turnwire_io::output::Output;
 use turnwire_io::{Clock, Error, Host, World, gone, input};
 
@@ -71,8 +71,11 @@ pub fn serve<P: Protocol, A: Agent>(
             agent,
             world,
             output,
-            host.answer,
-            host.refrozen,
+            Says {
+                answer: host.answer,
+                refrozen: host.refrozen,
+                heard_mcp: host.heard_mcp,
+            },
             reporter.clone(),
         ),
         starter: Starter::new(reporter),

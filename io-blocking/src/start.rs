@@ -145,6 +145,9 @@ impl Start for Starter {
             }),
             Job::Tool { caller, job } => self.tool(caller, job),
             Job::Hook { hook, job } => self.hook(hook, job),
+            // Their protocol's SDK needs an async runtime.
+            Job::Server { run, .. } => turnwire_io::mcp::no_server(run, &self.report),
+            Job::ServerCall { caller, .. } => turnwire_io::mcp::no_call(caller, &self.report),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 
 use turnwire::protocol::Protocol;
+use turnwire::vocab::McpFact;
 
 use crate::world::{Anew, Asked, Reloaded};
 
@@ -39,6 +40,9 @@ impl<O> std::fmt::Debug for Answered<O> {
 pub type Refrozen<P> =
     Box<dyn FnMut(&Reloaded, &Anew, Asked) -> Vec<<P as Protocol>::Extra> + Send>;
 
+/// Lines that only one protocol has, for what became of an MCP server or its tools.
+pub type HeardMcp<P> = Box<dyn FnMut(&McpFact) -> Vec<<P as Protocol>::Extra> + Send>;
+
 /// The host's side of a session.
 pub struct Host<P: Protocol> {
     /// What the host writes.
@@ -51,6 +55,8 @@ pub struct Host<P: Protocol> {
     pub answer: Answer<P>,
     /// What the protocol says, beyond its answer, when the configuration was read anew.
     pub refrozen: Option<Refrozen<P>>,
+    /// What the protocol says of MCP servers, beyond how they stand. It is logged in any case.
+    pub heard_mcp: Option<HeardMcp<P>>,
     /// Returns once nobody can read `output` any more. It gets a thread of its own. Without it a host that goes away
     /// is noticed at the next write only, and a tool may be silent for long.
     pub gone: Option<Box<dyn FnOnce() + Send>>,
@@ -70,6 +76,7 @@ impl<P: Protocol> Host<P> {
             signals: true,
             answer,
             refrozen: None,
+            heard_mcp: None,
             gone,
         }
     }

@@ -12,6 +12,7 @@ pub mod gone;
 pub mod hooks;
 mod host;
 pub mod input;
+pub mod mcp;
 mod media;
 mod model;
 pub mod output;
@@ -23,7 +24,7 @@ mod world;
 
 pub use clock::Clock;
 pub use error::Error;
-pub use host::{Answer, Answered, Host, Refrozen};
+pub use host::{Answer, Answered, HeardMcp, Host, Refrozen};
 pub use media::{BODY_MAX, Body, Media, MediaSource};
 pub use model::{Backend, Door, HttpProvider, PART_MAX, Part};
 pub use secret::Secret;

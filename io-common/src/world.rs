@@ -3,6 +3,7 @@
 use turnwire::vocab::{Frozen, Text, WriteBody};
 
 use crate::hooks::Hooks;
+use crate::mcp::Mcp;
 use crate::media::Media;
 use crate::model::Backend;
 use crate::tools::{Snapshots, Toolbox};
@@ -112,6 +113,9 @@ pub struct World {
     pub reload: Box<dyn Reload>,
     /// Media that messages refer to; [`Media::none`] where nothing is kept.
     pub media: Media,
+    /// MCP servers that the driver runs. Only the tokio driver, built with its feature `mcp`, can: with others they all
+    /// fail.
+    pub mcp: Option<Mcp>,
 }
 
 impl std::fmt::Debug for World {

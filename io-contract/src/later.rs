@@ -66,6 +66,7 @@ pub fn l8_an_answer_that_takes_its_time_holds_nothing_up_and_the_end_waits_for_i
                 }))
             }),
             refrozen: None,
+            heard_mcp: None,
             gone: None,
         };
         D::serve(server, session, world, host).unwrap()

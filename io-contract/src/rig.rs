@@ -12,8 +12,11 @@ use turnwire::protocol::Server;
 use turnwire::protocol::openmax::{Extra, Openmax, ServerConfig, preset};
 use turnwire::session::config::{LocalHook, ModelConfig};
 use turnwire::session::{Session, SessionConfig};
-use turnwire::vocab::{ApprovalMode, Briefing, HookPoint, HookSpec, Now, SessionInfo, WriteBody};
+use turnwire::vocab::{
+    ApprovalMode, Briefing, HookPoint, HookSpec, McpFact, Now, SessionInfo, WriteBody,
+};
 use turnwire_io::hooks::{HookCommand, Hooks, HooksConfig};
+use turnwire_io::mcp::{Mcp, Servers};
 use turnwire_io::tools::{Toolbox, ToolboxConfig};
 use turnwire_io::{Backend, Durable, Host, Reload, World, WriteJob};
 
@@ -35,6 +38,12 @@ pub struct RigOptions {
     pub backend: Option<Backend>,
     /// What runs unasked.
     pub approvals: ApprovalMode,
+    /// MCP servers that the driver runs.
+    pub mcp: Option<Servers>,
+    /// Their limits, where a test wants others.
+    pub tune_mcp: fn(&mut Mcp),
+    /// What became of them.
+    pub mcp_facts: Arc<Mutex<Vec<McpFact>>>,
 }
 
 impl RigOptions {
@@ -47,6 +56,9 @@ impl RigOptions {
             reload: None,
             backend: None,
             approvals: ApprovalMode::Auto,
+            mcp: None,
+            tune_mcp: |_| {},
+            mcp_facts: Arc::default(),
         }
     }
 }
@@ -297,6 +309,7 @@ fn agent<D: Driver>(
     books: Books,
 ) -> u8 {
     let gate = options.gate.clone();
+    let facts = options.mcp_facts.clone();
     let (config, world) = parts(options, &root, preset);
     let now = Now {
         mono_us: 0,
@@ -319,6 +332,10 @@ fn agent<D: Driver>(
                 skills: reloaded.skills.into(),
                 changes: reloaded.changes.clone(),
             }],
+        })),
+        heard_mcp: Some(Box::new(move |fact| {
+            facts.lock().unwrap().push(fact.clone());
+            Vec::new()
         })),
         gone: None,
     };
@@ -363,6 +380,12 @@ pub(crate) fn parts(
             .reload
             .unwrap_or_else(|| Box::new(turnwire_io::Fixed { tools: 0 })),
         media: turnwire_io::Media::none(),
+        mcp: options.mcp.map(|servers| {
+            let place = turnwire_io::mcp::Place::new(root);
+            let mut mcp = turnwire_io::mcp::Mcp::new(servers, place, config.tools.clone());
+            (options.tune_mcp)(&mut mcp);
+            mcp
+        }),
     };
     (config, world)
 }

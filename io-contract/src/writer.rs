@@ -292,6 +292,7 @@ fn serve<D: Driver>(
             .into()
         }),
         refrozen: None,
+        heard_mcp: None,
         gone: None,
     };
     D::serve(server, session, world, host).unwrap()

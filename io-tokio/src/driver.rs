@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use turnwire::protocol::{Protocol, Server};
 use turnwire::vocab::Agent;
-use turnwire_io::engine::{Engine, Lookout, Report, Reporter, Wake, exit_code};
+use turnwire_io::engine::{Engine, Lookout, Report, Reporter, Says, Wake, exit_code};
 use turnwire_io::input::{self, HostInput};
 use turnwire_io::output::Written;
 use turnwire_io::{Clock, Error, Host, World, gone};
@@ -65,8 +65,11 @@ pub async fn serve<P: Protocol, A: Agent>(
             agent,
             world,
             output,
-            host.answer,
-            host.refrozen,
+            Says {
+                answer: host.answer,
+                refrozen: host.refrozen,
+                heard_mcp: host.heard_mcp,
+            },
             reporter.clone(),
         ),
         starter: Starter::new(reporter),
@@ -124,6 +127,8 @@ impl<P: Protocol, A: Agent> Driver<P, A> {
 
     /// Nothing more is said or done: the rest is written, and what still runs is ended.
     async fn finish(mut self) -> Result<u8, Error> {
+        // What was said last need not wait for what ends slowly.
+        self.engine.output().push();
         self.engine.stop_all();
         while self.engine.is_running() {
             tokio::select! {

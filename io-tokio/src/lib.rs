@@ -18,6 +18,8 @@
 mod drive;
 mod driver;
 pub mod hooks;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod model;
 mod output;
 mod process;
@@ -28,6 +30,6 @@ pub mod tools;
 pub use drive::{AgentEnd, Driven, During, Person, Program, Screen, Served, Task, drive};
 pub use driver::serve;
 pub use turnwire_io::{
-    Anew, Answer, Asked, Backend, Durable, Error, Fixed, Forget, Host, HttpProvider, Refrozen,
-    Reload, ReloadJob, Reloaded, Secret, World, WriteJob, store,
+    Anew, Answer, Asked, Backend, Durable, Error, Fixed, Forget, HeardMcp, Host, HttpProvider,
+    Refrozen, Reload, ReloadJob, Reloaded, Secret, World, WriteJob, mcp as mcp_servers, store,
 };

@@ -20,6 +20,8 @@ pub(crate) struct Starter {
     bulk: Arc<Semaphore>,
     #[cfg(feature = "http")]
     client: Arc<crate::model::http::LazyClient>,
+    #[cfg(feature = "mcp")]
+    servers: crate::mcp::Servers,
 }
 
 impl Starter {
@@ -29,6 +31,8 @@ impl Starter {
             bulk: Arc::new(Semaphore::new(BULK)),
             #[cfg(feature = "http")]
             client: Arc::default(),
+            #[cfg(feature = "mcp")]
+            servers: crate::mcp::Servers::default(),
         }
     }
 
@@ -68,10 +72,22 @@ impl Starter {
     }
 
     fn tool(&self, caller: Caller, job: ToolJob) -> Stopper {
+        self.call(caller, |token, updates| {
+            crate::tools::carry_out(job, token, updates)
+        })
+    }
+
+    /// Carries out a call in a task of its own.
+    fn call<F: Future<Output = ToolUpdate> + Send + 'static>(
+        &self,
+        caller: Caller,
+        carry_out: impl FnOnce(CancelToken, Box<dyn FnMut(ToolUpdate) + Send>) -> F + Send + 'static,
+    ) -> Stopper {
         let cancel = CancelToken::new();
         let (token, report, bulk) = (cancel.clone(), self.report.clone(), self.bulk.clone());
         tokio::spawn(async move {
-            let updates = |update: ToolUpdate| {
+            let told = report.clone();
+            let updates = move |update: ToolUpdate| {
                 // Progress is a preview of the outcome: while the host is stalled it is left out.
                 if matches!(update, ToolUpdate::Progress(_)) {
                     let Ok(permit) = bulk.try_acquire() else {
@@ -79,9 +95,9 @@ impl Starter {
                     };
                     permit.forget();
                 }
-                report(Report::Tool(caller, update));
+                told(Report::Tool(caller, update));
             };
-            let run = AssertUnwindSafe(crate::tools::carry_out(job, token, updates)).catch_unwind();
+            let run = AssertUnwindSafe(carry_out(token, Box::new(updates))).catch_unwind();
             let done = run
                 .await
                 .unwrap_or_else(|panic| failed(&crashed("the tool", &*panic)));
@@ -136,6 +152,22 @@ impl Start for Starter {
             }
             Job::Tool { caller, job } => self.tool(caller, job),
             Job::Hook { hook, job } => self.hook(hook, job),
+            #[cfg(feature = "mcp")]
+            Job::Server { run, config, place } => {
+                let report = self.report.clone();
+                self.servers.start(run, config, place, report)
+            }
+            #[cfg(feature = "mcp")]
+            Job::ServerCall { caller, call } => {
+                let servers = self.servers.clone();
+                self.call(caller, |token, updates| async move {
+                    servers.call(call, token, updates).await
+                })
+            }
+            #[cfg(not(feature = "mcp"))]
+            Job::Server { run, .. } => turnwire_io::mcp::no_server(run, &self.report),
+            #[cfg(not(feature = "mcp"))]
+            Job::ServerCall { caller, .. } => turnwire_io::mcp::no_call(caller, &self.report),
         }
     }
 }

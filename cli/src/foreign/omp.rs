@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args as Group, ValueEnum};
 
 use crate::args::{DriverName, Foreign, ModelArgs, ServeArgs, SessionArgs, StreamArgs, ToolArgs};
+use crate::mcp::Given;
 use crate::protocols::ServedName;
 use crate::say::Stop;
 use crate::settings::file;
@@ -194,6 +195,7 @@ impl OmpArgs {
                 screen: args.mode == Mode::RpcUi,
                 ..Foreign::default()
             },
+            given_mcp: Given::default(),
         })
     }
 }

@@ -36,7 +36,14 @@ pub fn read(only: Option<&str>, allowed: &[String], disallowed: &[String]) -> To
                 "{tool}({pattern}) isn't allowed beforehand: rules here are for whole tools, or for one command or path \
                  as it is written, or for what a command begins with (git:*); such calls are asked about"
             )),
-            (tool, pattern) => tools.rules.push(made(RuleBehaviour::Allow, tool, pattern)),
+            (tool, pattern) => {
+                // A server's name alone is all of its tools.
+                if tool.starts_with("mcp__") && pattern.is_none() {
+                    let all = format!("{tool}__*");
+                    tools.rules.push(made(RuleBehaviour::Allow, all, None));
+                }
+                tools.rules.push(made(RuleBehaviour::Allow, tool, pattern));
+            }
         }
     }
     for rule in disallowed.iter().flat_map(|list| split(list)) {

@@ -14,9 +14,10 @@ use super::text;
 use crate::args::{
     DriverName, Fallback, Foreign, ModelArgs, Named, ServeArgs, SessionArgs, StreamArgs, ToolArgs,
 };
+use crate::mcp::Given;
 use crate::protocols::ServedName;
 use crate::protocols::agentx::PresetName;
-use crate::say::{self, Stop};
+use crate::say::Stop;
 use crate::settings::Env;
 use crate::settings::values::{Api, Approval, Dollars};
 
@@ -173,9 +174,13 @@ pub struct SdkArgs {
     )]
     disallowed_tools: Vec<String>,
 
-    /// Servers of tools; those of the host alone are there
-    #[arg(long, value_name = "JSON")]
+    /// MCP servers: those of the host, and others to start; a file, or the JSON itself
+    #[arg(long, value_name = "FILE|JSON")]
     mcp_config: Vec<String>,
+
+    /// Start no MCP servers but those of --mcp-config
+    #[arg(long)]
+    strict_mcp_config: bool,
 
     /// Folders that tools may use besides the project's
     #[arg(long, value_name = "DIR")]
@@ -239,8 +244,6 @@ struct Absent {
     plugin_dir: Vec<String>,
     #[arg(long, hide = true)]
     include_hook_events: bool,
-    #[arg(long, hide = true)]
-    strict_mcp_config: bool,
     #[arg(long, hide = true)]
     session_mirror: bool,
     #[arg(long, hide = true)]
@@ -319,12 +322,6 @@ impl SdkArgs {
             &args.allowed_tools,
             &args.disallowed_tools,
         );
-        let (servers, dead) = servers(&args.mcp_config)?;
-        for name in &dead {
-            say::line(format_args!(
-                "the MCP server {name:?} isn't started: servers of the host's own (sdk) are the only ones here"
-            ));
-        }
         let approval = if args.dangerously_skip_permissions {
             Approval::Auto
         } else {
@@ -379,6 +376,8 @@ impl SdkArgs {
             tools: ToolArgs {
                 no_tools: only.as_ref().is_some_and(Vec::is_empty),
                 only_tool: only.unwrap_or_default(),
+                mcp_config: args.mcp_config,
+                strict_mcp_config: args.strict_mcp_config,
                 ..ToolArgs::default()
             },
             log: None,
@@ -390,8 +389,6 @@ impl SdkArgs {
                 appended,
                 fallback: (sdk == Sdk::Claude).then(|| fallback(env)),
                 resumed,
-                servers,
-                dead_servers: dead,
                 rules,
                 without,
                 folders: args.add_dir,
@@ -403,6 +400,7 @@ impl SdkArgs {
                 lenient_tools: true,
                 ..Foreign::default()
             },
+            given_mcp: Given::default(),
         })
     }
 
@@ -531,26 +529,4 @@ fn file_or(given: Option<String>, file: Option<String>) -> Result<Option<String>
         (None, Some(path)) => text(&path).map(Some),
         (None, None) => Ok(None),
     }
-}
-
-/// The servers that the host runs itself, and those that would have to be started.
-fn servers(configs: &[String]) -> Result<(Vec<String>, Vec<String>), Stop> {
-    let (mut hosted, mut dead) = (Vec::new(), Vec::new());
-    for config in configs {
-        let json = if config.trim_start().starts_with('{') {
-            config.clone()
-        } else {
-            text(config)?
-        };
-        let wrong = || Stop::Settings("--mcp-config holds no object with mcpServers".to_owned());
-        let read: serde_json::Value = serde_json::from_str(&json).map_err(|_| wrong())?;
-        let all = read["mcpServers"].as_object().ok_or_else(wrong)?;
-        for (name, server) in all {
-            match server["type"].as_str() {
-                Some("sdk") => hosted.push(name.clone()),
-                Some(_) | None => dead.push(name.clone()),
-            }
-        }
-    }
-    Ok((hosted, dead))
 }

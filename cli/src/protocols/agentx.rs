@@ -16,9 +16,10 @@ use turnwire_io::tools::Dialect;
 use turnwire_media::Blobs;
 
 use super::{Opening, Served, ServedName};
-use crate::args::{Said, ServeArgs};
+use crate::args::{DriverName, Said, ServeArgs};
 use crate::foreign::sdk;
 use crate::ids::IdKind;
+use crate::mcp;
 use crate::media;
 use crate::object::{self, Members};
 use crate::say::Stop;
@@ -102,20 +103,22 @@ impl Served for Agentx {
             providers: catalogue(&providers, Some(id)),
             models: models(opening),
             aliases: aliases(opening, name),
-            sdk_servers: texts(&args.foreign.servers),
+            sdk_servers: texts(&settings.mcp.hosted),
             transcript: writer.map(|writer| writer.path().to_string_lossy().into()),
             attachments: taken(opening).map(|(blobs, limits)| media::offered(blobs, limits)),
             ..ServerConfig::new(opening.seed, name.policy())
         }
     }
 
-    /// Operations that need what isn't there (plugins, servers of the program's own, accounts, …) get the contract's
-    /// own refusal. What is said of the session counts from the next turn on.
+    /// Operations that need what isn't there (plugins, accounts, …) get the contract's own refusal. What is said of the
+    /// session counts from the next turn on.
     fn answer(opening: &Opening<'_>) -> Answer<Agentx> {
         let said = opening.args.foreign.said.clone();
         let shown = opening.args.foreign.shown.clone();
         let deny_env = opening.start.settings.deny_env.clone();
         let blobs = opening.blobs.cloned();
+        let servers = opening.servers.clone();
+        let runs_servers = opening.args.driver == DriverName::Tokio;
         Box::new(move |ask| {
             let ask = match media::answer(blobs.as_ref(), ask) {
                 Ok(answered) => return answered,
@@ -137,6 +140,13 @@ impl Served for Agentx {
                 AgentxAsk::Control { subtype, .. } if &*subtype == "get_settings" => {
                     let shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
                     AgentxOutcome::Settings(shown.clone())
+                }
+                AgentxAsk::Control { subtype, request } if runs_servers => {
+                    match mcp::control(&servers, &subtype, &request) {
+                        None => AgentxOutcome::Default,
+                        Some(Ok(payload)) => AgentxOutcome::Success(payload),
+                        Some(Err(why)) => AgentxOutcome::Failure(why.into()),
+                    }
                 }
                 AgentxAsk::Control { .. }
                 | AgentxAsk::BlobAppend { .. }

@@ -16,7 +16,8 @@ use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::Openmax;
 use turnwire::session::config::SessionConfig;
 use turnwire::vocab::{Frozen, ModelRef, Text};
-use turnwire_io::{Answer, Refrozen};
+use turnwire_io::mcp::Servers;
+use turnwire_io::{Answer, HeardMcp, Refrozen};
 use turnwire_media::Blobs;
 
 use crate::args::ServeArgs;
@@ -103,6 +104,8 @@ pub struct Opening<'a> {
     pub seed: [u8; 32],
     /// The attachments that the session keeps.
     pub blobs: Option<&'a Arc<Blobs>>,
+    /// The MCP servers that this program runs.
+    pub servers: &'a Servers,
 }
 
 /// A protocol that this program can serve.
@@ -151,6 +154,11 @@ pub trait Served: Protocol {
 
     /// What is said, beyond an answer, when the configuration was read anew.
     fn refrozen(_start: &Start) -> Option<Refrozen<Self>> {
+        None
+    }
+
+    /// What is said of MCP servers, beyond how they stand.
+    fn heard_mcp() -> Option<HeardMcp<Self>> {
         None
     }
 }

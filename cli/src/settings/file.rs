@@ -12,6 +12,7 @@ use super::hooks::{HookEntry, RuleTable};
 use super::values::{
     Api, Approval, BaseUrl, Dollars, EnvName, Millis, Seconds, Temperature, Tokens,
 };
+use crate::mcp::McpTable;
 use crate::say::Stop;
 
 /// Most bytes of a file that the program reads whole: settings and trust.
@@ -37,6 +38,8 @@ pub struct FileSettings {
     /// Permission rules.
     #[serde(rename = "rule")]
     pub rules: Vec<RuleTable>,
+    /// MCP servers that are started.
+    pub mcp: McpTable,
 }
 
 /// `[model]`.

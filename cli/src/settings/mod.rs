@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use crate::args::{Named, ServeArgs};
 use crate::external::Found;
+use crate::mcp;
 use crate::registry::Registry;
 use crate::say::Stop;
 use crate::skills;
@@ -88,6 +89,8 @@ pub struct Settings {
     pub external: Found,
     /// The user's and the project's skills, likewise.
     pub skills: skills::Found,
+    /// MCP servers.
+    pub mcp: mcp::Found,
     /// What no line to the host may hold: keys, and values of variables that somebody named.
     pub hidden: Vec<Secret>,
     /// How long token and thinking lines wait to be joined, in milliseconds; 0: not at all.
@@ -267,6 +270,7 @@ pub fn resolve(
         rules,
         external: Found::default(),
         skills: skills::Found::default(),
+        mcp: mcp::resolve(args, files),
         hidden: hidden(args, files, &deny_env, registry.as_ref(), env)?,
         coalesce_ms: first(args.session.coalesce, files, |file| {
             file.session.coalesce.map(Millis::get)

@@ -17,6 +17,7 @@ mod attachments;
 mod ends;
 mod foreign;
 mod matrix;
+mod mcp;
 mod providers;
 mod start;
 mod turns;

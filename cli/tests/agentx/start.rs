@@ -94,9 +94,6 @@ fn a_host_of_claude_may_choose_among_the_models_of_the_settings() {
     assert_eq!(other["subtype"], "error");
     let settings = program.ask(&json!({ "subtype": "get_settings" }));
     assert_eq!(settings["response"]["applied"]["model"], "small");
-    let none = program
-        .ask(&json!({ "subtype": "mcp_set_servers", "servers": { "own": { "command": "x" } } }));
-    assert_eq!(none["subtype"], "error");
     program.close_input();
     assert_eq!(program.wait().code, Some(0));
 }

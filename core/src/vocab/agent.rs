@@ -152,8 +152,8 @@ pub enum Input<'a> {
     DriverTools {
         /// All of them.
         tools: Vec<ToolSpec>,
-        /// MCP servers: name and state.
-        mcp: Vec<(Text, Text)>,
+        /// The MCP servers, as they stand.
+        mcp: Vec<McpServer>,
     },
     /// The driver caught a crash; ends the turn as failed, never silently (OM-24).
     Fault {

@@ -747,8 +747,8 @@ pub struct SessionInfo {
     pub tools: Vec<Text>,
     /// What the model is told first; empty where that isn't said.
     pub briefing: Briefing,
-    /// MCP servers: name and state.
-    pub mcp: Vec<(Text, Text)>,
+    /// The MCP servers that it uses itself; those that a host runs aren't among them.
+    pub mcp: Vec<McpServer>,
     /// Slash commands: name, description, hint for the arguments.
     pub commands: Vec<(Text, Text, Text)>,
     /// Names of the skills.

@@ -4,19 +4,20 @@
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
 use turnwire::model::script::ScriptReply;
 use turnwire::model::{Api, ReplyDecoder, ReplyLimits, encode_with_media};
 use turnwire::vocab::{
-    Agent, Block, CallId, CommandId, Effect, EffectBody, Failure, FailureKind, HookId, Input,
-    ModelChunk, PermissionUpdate, RequestId, RunId, Text, ToolOutcome, ToolUpdate, WriteBody,
-    WriteId,
+    Agent, Block, CallId, CommandId, Due, Effect, EffectBody, Failure, FailureKind, Frozen, HookId,
+    Input, McpFact, McpServer, ModelChunk, Now, PermissionUpdate, RequestId, RunId, Text,
+    ToolOutcome, ToolSpec, ToolUpdate, WriteBody, WriteId,
 };
 
 use super::reload::asked;
 use super::{Caller, Report, Reporter, Start, Stopper};
 use crate::hooks::{HookJob, Hooks};
+use crate::mcp::{Act, Book, News, Place, ServerCall, ServerConfig, ServerRun};
 use crate::media::Body;
 use crate::model::{Backend, HttpProvider};
 use crate::tools::{RestoreJob, SnapshotJob, ToolJob, Toolbox};
@@ -55,6 +56,22 @@ pub enum Job {
         /// What to do.
         job: HookJob,
     },
+    /// A run of an MCP server. What it says and its end are reported as [`Report::Mcp`].
+    Server {
+        /// Which run.
+        run: ServerRun,
+        /// What to start.
+        config: Arc<ServerConfig>,
+        /// Where.
+        place: Arc<Place>,
+    },
+    /// A call of an MCP server's tool. Its end is reported as [`Report::Tool`].
+    ServerCall {
+        /// For whom.
+        caller: Caller,
+        /// What to call.
+        call: ServerCall,
+    },
 }
 
 /// Work of the storage thread: it says what came of it.
@@ -80,6 +97,15 @@ enum Work {
         hook: HookId,
         job: HookJob,
     },
+    Server {
+        run: ServerRun,
+        config: Arc<ServerConfig>,
+        place: Arc<Place>,
+    },
+    ServerCall {
+        caller: Caller,
+        call: ServerCall,
+    },
     Store {
         write: WriteId,
         job: WriteJob,
@@ -100,6 +126,14 @@ struct LiveModel {
     stop: Stopper,
 }
 
+/// What became of MCP servers.
+pub(super) struct McpNews {
+    /// What happened.
+    pub(super) facts: Vec<McpFact>,
+    /// All tools of the driver, and how the servers stand, if the session doesn't know it.
+    pub(super) changes: Option<(Vec<ToolSpec>, Vec<McpServer>)>,
+}
+
 /// Every effect of one session that is not settled yet.
 pub(super) struct Effects {
     world: World,
@@ -115,14 +149,19 @@ pub(super) struct Effects {
     tools: BTreeMap<Caller, Option<Stopper>>,
     /// Running hooks, likewise.
     hooks: BTreeMap<HookId, Option<Stopper>>,
+    /// Running MCP servers, likewise.
+    servers: BTreeMap<ServerRun, Option<Stopper>>,
+    mcp: Option<Book>,
     storage: Option<mpsc::Sender<StorageJob>>,
     /// Requests that went to a script, retries included.
     requests: u64,
 }
 
 impl Effects {
-    pub(super) fn new(world: World, report: Reporter) -> Self {
+    pub(super) fn new(mut world: World, report: Reporter) -> Self {
         Effects {
+            mcp: world.mcp.take().map(Book::new),
+            servers: BTreeMap::new(),
             world,
             report,
             owed: 0,
@@ -187,10 +226,24 @@ impl Effects {
                     }
                 }
             }
-            (Effect::RunTool { call }, Some(EffectBody::Tool { name, input, .. })) => Work::Tool {
-                caller: Caller::Model(*call),
-                job: self.world.toolbox.prepare(name, &input.0),
-            },
+            (Effect::RunTool { call }, Some(EffectBody::Tool { name, input, .. })) => {
+                let caller = Caller::Model(*call);
+                match self.mcp.as_ref().and_then(|mcp| mcp.call(name, &input.0)) {
+                    Some(Ok(call)) => Work::ServerCall { caller, call },
+                    Some(Err(why)) => {
+                        let update = failed(&why);
+                        self.ready.push_back(Input::Tool {
+                            call: *call,
+                            update,
+                        });
+                        return;
+                    }
+                    None => Work::Tool {
+                        caller,
+                        job: self.world.toolbox.prepare(name, &input.0),
+                    },
+                }
+            }
             (Effect::RunShell(command), Some(EffectBody::Shell { command: line })) => Work::Tool {
                 caller: Caller::Person(*command),
                 job: self.world.toolbox.prepare_shell(line),
@@ -336,7 +389,7 @@ impl Effects {
     }
 
     fn stop_tool(&mut self, caller: Caller) {
-        if self.unqueue(|w| matches!(w, Work::Tool { caller: c, .. } if *c == caller)) {
+        if self.unqueue(|w| matches!(w, Work::Tool { caller: c, .. } | Work::ServerCall { caller: c, .. } if *c == caller)) {
             let update = ToolUpdate::Done {
                 outcome: ToolOutcome::Cancelled,
                 content: Vec::new(),
@@ -405,6 +458,14 @@ impl Effects {
             Work::Hook { hook, job } => {
                 let stop = start.start(Job::Hook { hook, job });
                 self.hooks.insert(hook, Some(stop));
+            }
+            Work::Server { run, config, place } => {
+                let stop = start.start(Job::Server { run, config, place });
+                self.servers.insert(run, Some(stop));
+            }
+            Work::ServerCall { caller, call } => {
+                let stop = start.start(Job::ServerCall { caller, call });
+                self.tools.insert(caller, Some(stop));
             }
             Work::Store { write, job } => self.store(write, job),
             Work::Snapshot { call, job } => self.snapshot(call, job),
@@ -487,7 +548,10 @@ impl Effects {
     }
 
     /// Tools and hooks that are used from now on. What runs goes on with those that it began with.
-    pub(super) fn refreeze(&mut self, toolbox: Toolbox, hooks: Hooks) {
+    pub(super) fn refreeze(&mut self, frozen: &mut Frozen, toolbox: Toolbox, hooks: Hooks) {
+        if let Some(mcp) = &mut self.mcp {
+            frozen.tools = mcp.beside(std::mem::take(&mut frozen.tools));
+        }
         self.world.toolbox = toolbox.let_use_as(&self.world.toolbox);
         self.world.hooks = hooks;
     }
@@ -552,6 +616,55 @@ impl Effects {
         }
     }
 
+    /// Starts and ends MCP servers as it is wished; new ones start once the output is written up to `mark`. `None`: there
+    /// are none at all.
+    pub(super) fn sync_mcp(&mut self, now: Now, mark: u64) -> Option<McpNews> {
+        let mcp = self.mcp.as_mut()?;
+        let acts = mcp.sync(now.mono_us);
+        let place = mcp.place();
+        let news = McpNews {
+            changes: mcp.changes(),
+            facts: mcp.facts(),
+        };
+        for act in acts {
+            match act {
+                Act::Start(run, config) => {
+                    let place = place.clone();
+                    let work = Work::Server { run, config, place };
+                    self.waiting.push_back((mark, work));
+                }
+                Act::Stop(run) => {
+                    if !self.unqueue(|w| matches!(w, Work::Server { run: r, .. } if *r == run))
+                        && let Some(stop) = self.servers.get_mut(&run).and_then(Option::take)
+                    {
+                        stop();
+                    }
+                }
+            }
+        }
+        Some(news)
+    }
+
+    /// An MCP server's run tells something.
+    pub(super) fn mcp_told(&mut self, run: ServerRun, news: News, now: Now) {
+        if matches!(news, News::Down(_)) {
+            self.servers.remove(&run);
+        }
+        if let Some(mcp) = &mut self.mcp {
+            mcp.news(run, news, now.mono_us);
+        }
+    }
+
+    /// When an MCP server is to be started again.
+    pub(super) fn due_of_mcp(&self) -> Option<Due> {
+        self.mcp.as_ref().and_then(Book::due)
+    }
+
+    /// Until when a turn that would begin now waits for MCP servers.
+    pub(super) fn wait_for_mcp(&self, now: Now) -> Option<u64> {
+        self.mcp.as_ref()?.wait_until(now.mono_us)
+    }
+
     /// Stops all that runs, and forgets what doesn't yet.
     pub(super) fn stop_all(&mut self) {
         self.waiting.clear();
@@ -561,15 +674,16 @@ impl Effects {
         let tools = self.tools.values_mut().filter_map(Option::take);
         let stoppers: Vec<Stopper> = tools
             .chain(self.hooks.values_mut().filter_map(Option::take))
+            .chain(self.servers.values_mut().filter_map(Option::take))
             .collect();
         for stop in stoppers {
             stop();
         }
     }
 
-    /// Whether tools or hooks run, the ones that are being stopped too: their process groups may be there.
+    /// Whether tools, hooks or servers run, the ones that are being stopped too: their process groups may be there.
     pub(super) fn is_running(&self) -> bool {
-        !(self.tools.is_empty() && self.hooks.is_empty())
+        !(self.tools.is_empty() && self.hooks.is_empty() && self.servers.is_empty())
     }
 
     /// Keeps the books for what comes after [`stop_all`](Effects::stop_all).
@@ -577,7 +691,11 @@ impl Effects {
         match report {
             Report::Tool(caller, update) => self.note(*caller, update),
             Report::Hook(hook, _) => self.hook_ended(*hook),
-            Report::Model(..)
+            Report::Mcp(run, News::Down(_)) => {
+                self.servers.remove(run);
+            }
+            Report::Mcp(_, News::Greeted(..) | News::Listed(_))
+            | Report::Model(..)
             | Report::Stored(..)
             | Report::Reloaded(..)
             | Report::Snapshotted(..)

@@ -12,6 +12,7 @@
 
 mod effects;
 mod later;
+mod mcp;
 mod reload;
 #[cfg(test)]
 mod tests;
@@ -27,8 +28,9 @@ use turnwire::vocab::{
 };
 
 use crate::error::Error;
-use crate::host::{Answer, Answered, Refrozen};
+use crate::host::{Answer, Answered, HeardMcp, Refrozen};
 use crate::input::HostInput;
+use crate::mcp::{News, ServerRun};
 use crate::model::Part;
 use crate::output::{Output, Written};
 use crate::world::{Reloaded, World};
@@ -85,13 +87,15 @@ pub enum Report {
     Restored(CommandId, Result<Box<Restoration>, Text>),
     /// An answer that took its time is there, or never comes.
     Answered,
+    /// News of an MCP server. [`News::Down`] ends its run.
+    Mcp(ServerRun, News),
 }
 
 /// Takes reports to the loop, from any thread.
 pub type Reporter = Arc<dyn Fn(Report) + Send + Sync>;
 
-/// Stops a job. For a request it settles nothing any more: the engine has done that. A tool or hook still reports
-/// its end.
+/// Stops a job. For a request it settles nothing any more: the engine has done that. A tool, a hook or an MCP server still
+/// reports its end.
 pub type Stopper = Box<dyn FnOnce() + Send>;
 
 /// Begins jobs. How they run is the driver's own matter; that each reports its end exactly once, however it ends, is
@@ -127,8 +131,24 @@ pub struct Lookout {
     pub host: bool,
     /// Whether there is no need to wait: [`Wake::MoreLines`].
     pub more_lines: bool,
-    /// When a machine wants to be woken.
+    /// When there is something to do by the clock: [`Wake::Due`].
     pub due: Option<Due>,
+}
+
+/// What the embedder says in the protocol's own words.
+pub struct Says<P: Protocol> {
+    /// As [`Host::answer`](crate::Host::answer).
+    pub answer: Answer<P>,
+    /// As [`Host::refrozen`](crate::Host::refrozen).
+    pub refrozen: Option<Refrozen<P>>,
+    /// As [`Host::heard_mcp`](crate::Host::heard_mcp).
+    pub heard_mcp: Option<HeardMcp<P>>,
+}
+
+impl<P: Protocol> std::fmt::Debug for Says<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Says").finish_non_exhaustive()
+    }
 }
 
 /// The loop of one session between a host's pipes and the world.
@@ -145,6 +165,8 @@ pub struct Engine<P: Protocol, A> {
     answer: Answer<P>,
     later: later::Later<P::Outcome>,
     refrozen: Option<Refrozen<P>>,
+    heard_mcp: Option<HeardMcp<P>>,
+    held: Option<mcp::Held>,
     /// Commands of the engine's own, so far.
     own_commands: u64,
     /// The moment of the thing that is being handled: all that follows from it happens then.
@@ -168,8 +190,7 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
         agent: A,
         world: World,
         output: Output,
-        answer: Answer<P>,
-        refrozen: Option<Refrozen<P>>,
+        says: Says<P>,
         report: Reporter,
     ) -> Self {
         Engine {
@@ -182,8 +203,10 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
             unsplit: Bytes::new(),
             input_ended: false,
             signalled: false,
-            answer,
-            refrozen,
+            answer: says.answer,
+            refrozen: says.refrozen,
+            heard_mcp: says.heard_mcp,
+            held: None,
             own_commands: 0,
             now: Now::default(),
             exit: None,
@@ -233,8 +256,13 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
         Lookout {
             host: lines && empty && !self.input_ended,
             more_lines: lines && !empty,
-            due: Due::earliest(self.agent.poll_timeout(), self.server.poll_timeout()),
+            due: Due::earliest(self.due_of_machines(), self.due_of_mcp()),
         }
+    }
+
+    /// When a machine wants to be woken.
+    fn due_of_machines(&self) -> Option<Due> {
+        Due::earliest(self.agent.poll_timeout(), self.server.poll_timeout())
     }
 
     /// Hands over one thing that happened. `Some`: a second signal ends everything at once, with this exit code.
@@ -257,8 +285,14 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
             Wake::Signal(signal) if self.signalled => return Ok(Some(exit_code(signal))),
             Wake::Signal(signal) => self.signal(signal)?,
             Wake::Due => {
-                self.server.handle_woken(now);
-                give(&mut self.agent, Input::Woken, now)?;
+                // The deadline may be one of the servers' alone.
+                if self
+                    .due_of_machines()
+                    .is_some_and(|due| due.at_us <= now.mono_us)
+                {
+                    self.server.handle_woken(now);
+                    give(&mut self.agent, Input::Woken, now)?;
+                }
                 self.drain()?;
             }
         }
@@ -299,7 +333,7 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
                     let more = self.take_server()?;
                     match self.effects.ready() {
                         Some(input) => give(&mut self.agent, input, self.now)?,
-                        None if !more => return Ok(()),
+                        None if !more && !self.sync_mcp()? => return Ok(()),
                         None => {}
                     }
                 }
@@ -422,6 +456,10 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
                 self.drain()
             }
             Report::Reloaded(command, outcome) => self.reloaded(command, outcome),
+            Report::Mcp(run, news) => {
+                self.effects.mcp_told(run, news, now);
+                self.drain()
+            }
             Report::Snapshotted(call, update) => {
                 give(&mut self.agent, Input::Tool { call, update }, now)?;
                 self.drain()

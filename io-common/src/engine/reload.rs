@@ -23,7 +23,10 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
     /// What a turn is made of is read anew before it, where the embedder wants that: the turn waits for it. A session
     /// that is busy refuses, and nobody hears of it.
     pub(super) fn reload_before_turn(&mut self) -> Result<(), Error> {
-        if !self.effects.reloads_before_turns() {
+        // Servers that were wished for a moment ago are started, and waited for, too.
+        self.sync_mcp()?;
+        let waits = self.effects.wait_for_mcp(self.now).is_some();
+        if !waits && !self.effects.reloads_before_turns() {
             return Ok(());
         }
         let id = CommandId(OWN_COMMANDS.saturating_add(self.own_commands));
@@ -39,6 +42,21 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
         outcome: Result<Reloaded, Text>,
     ) -> Result<(), Error> {
         let asked = asked(command);
+        // It may have brought servers.
+        self.sync_mcp()?;
+        if let Some(outcome) = self.hold_for_mcp(command, asked, outcome) {
+            self.reload_settled(command, asked, outcome)?;
+        }
+        self.drain()
+    }
+
+    /// Hands over what came of a reload.
+    pub(super) fn reload_settled(
+        &mut self,
+        command: CommandId,
+        asked: Asked,
+        outcome: Result<Reloaded, Text>,
+    ) -> Result<(), Error> {
         let outcome = match outcome {
             Ok(mut reloaded) => {
                 if let Some(anew) = reloaded.anew.take() {
@@ -58,8 +76,7 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
             }
         };
         let settled = Input::Reloaded { command, outcome };
-        give(&mut self.agent, settled, self.now)?;
-        self.drain()
+        give(&mut self.agent, settled, self.now)
     }
 
     fn use_anew(&mut self, reloaded: &Reloaded, anew: Anew, asked: Asked) -> Result<(), Error> {
@@ -69,16 +86,15 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
             }
         }
         let Anew {
-            frozen,
+            mut frozen,
             toolbox,
             hooks,
         } = anew;
-        self.effects.refreeze(toolbox, hooks);
+        self.effects.refreeze(&mut frozen, toolbox, hooks);
         let refrozen = Input::Refrozen {
             frozen: Box::new(frozen),
             changes: reloaded.changes.clone(),
         };
-        give(&mut self.agent, refrozen, self.now)?;
-        self.drain()
+        give(&mut self.agent, refrozen, self.now)
     }
 }

@@ -124,6 +124,7 @@ fn effects_in(root: &Path, snapshots: Option<Snapshots>, report: Reporter) -> Ef
         durable: Box::new(Forget),
         reload: Box::new(Fixed { tools: 0 }),
         media: crate::Media::none(),
+        mcp: None,
     };
     Effects::new(world, report)
 }

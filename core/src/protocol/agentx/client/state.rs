@@ -4,9 +4,10 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use super::{ClientFace, Out};
+use crate::json::Raw;
 use crate::protocol::agentx::neutral::approvals;
 use crate::protocol::agentx::policy::ContentBlocks;
-use crate::protocol::agentx::wire::{Init, Initialized, Kept, McpServer};
+use crate::protocol::agentx::wire::{self, Init, Initialized, Kept};
 use crate::vocab::*;
 
 impl ClientFace {
@@ -128,12 +129,36 @@ impl ClientFace {
     }
 }
 
-fn server(told: &Kept<'_, McpServer<'_>>) -> Option<(Text, Text)> {
-    let server = told.known()?;
-    Some(((&*server.name).into(), (&*server.status).into()))
+fn server(told: &Kept<'_, wire::McpServer<'_>>) -> Option<McpServer> {
+    let told = told.known()?;
+    let text = |value: Option<Raw<'_>>| Some(Text::from(&*value?.string()?));
+    let mut server = McpServer::new(&*told.name, McpStatus::of_word(&told.status));
+    server.why = text(told.rest.get("error"));
+    let product = told.rest.get("serverInfo");
+    let product = product.map(|it| (text(it.get_last("name")), text(it.get_last("version"))));
+    if let Some((Some(name), version)) = product {
+        server.product = Some((name, version.unwrap_or_default()));
+    }
+    let tools: Vec<Raw<'_>> = told
+        .rest
+        .get("tools")
+        .and_then(|tools| tools.decode().ok())
+        .unwrap_or_default();
+    server.tools = tools
+        .iter()
+        .filter_map(|tool| {
+            let name = text(tool.get_last("name"))?;
+            Some(McpTool {
+                called: format!("mcp__{}__{name}", server.name).as_str().into(),
+                name,
+                description: text(tool.get_last("description")).unwrap_or_default(),
+            })
+        })
+        .collect();
+    Some(server)
 }
 
 /// The servers of an answer to `reload_plugins` or `mcp_status`.
-pub(super) fn servers(told: &[Kept<'_, McpServer<'_>>]) -> Vec<(Text, Text)> {
+pub(super) fn servers(told: &[Kept<'_, wire::McpServer<'_>>]) -> Vec<McpServer> {
     told.iter().filter_map(server).collect()
 }

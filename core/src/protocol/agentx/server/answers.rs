@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::Face;
 use super::blocks::{self, raw};
 use super::control::Ticket;
-use crate::json::{Raw, Str};
+use crate::json::{self, Raw, Str};
 use crate::protocol::Outbox;
 use crate::protocol::agentx::Agentx;
 use crate::protocol::agentx::Selected;
@@ -14,8 +14,8 @@ use crate::protocol::agentx::neutral::mode_word;
 use crate::protocol::agentx::policy::{Extensions, InitRecord, RecordForm, SessionStates};
 use crate::protocol::agentx::wire::{
     Account, AgentLine, Answer as Payload, Any, CommandInfo, ContextCategory, ContextUsage, Init,
-    Initialized, Kept, McpServer, McpStatuses, ModelInfo, PluginsReloaded, Reasoning, Rewound,
-    System,
+    Initialized, Kept, McpServer, McpStatuses, ModelInfo, PluginsReloaded, Reasoning, Rest,
+    Rewound, System,
 };
 use crate::protocol::wire::Hole;
 use crate::vocab::*;
@@ -50,22 +50,23 @@ impl Face {
 
     /// Names and states of the MCP servers: the agent's own, and the host's.
     fn servers(&self) -> Vec<Kept<'_, McpServer<'_>>> {
-        let own: &[(Text, Text)] = self.mirror.info().map_or(&[], |info| info.mcp.as_slice());
-        own.iter()
-            .map(|(name, status)| (&**name, &**status))
-            .chain(
-                self.mcp
-                    .states()
-                    .map(|(name, status)| (name, status as &str)),
-            )
-            .map(|(name, status)| {
-                Kept::Known(McpServer {
-                    name: name.into(),
-                    status: status.into(),
-                    ..McpServer::default()
-                })
+        let named = |name, status| {
+            Kept::Known(McpServer {
+                name: Str::from(name),
+                status: Str::from(status),
+                ..McpServer::default()
             })
+        };
+        self.own_servers()
+            .iter()
+            .map(|server| named(&*server.name, server.status.word()))
+            .chain(self.mcp.states().map(|(name, status)| named(name, status)))
             .collect()
+    }
+
+    /// The MCP servers that the agent runs itself.
+    fn own_servers(&self) -> &[crate::vocab::McpServer] {
+        self.mirror.info().map_or(&[], |info| info.mcp.as_slice())
     }
 
     /// `system/init`
@@ -196,11 +197,23 @@ impl Face {
         json
     }
 
-    /// `mcp_status`
+    /// `mcp_status`. Hosts of claude are also told why a server failed, what it is and which tools it has.
     pub(super) fn give_mcp_status(&mut self, ticket: &Ticket, out: &mut Outbox<Agentx>) {
+        let rich = self.config.policy.record_form == RecordForm::Provider;
+        let own = self.own_servers().iter().filter(|_| rich);
+        let more: Vec<_> = own.map(more_of).collect();
+        let mut servers = self.servers();
+        for (server, more) in servers.iter_mut().zip(&more) {
+            if let Kept::Known(server) = server {
+                let members = more
+                    .iter()
+                    .map(|(name, json)| (Str::from(*name), blocks::ours(json)));
+                server.rest = Rest(members.collect());
+            }
+        }
         let mut json = Vec::new();
         Payload::McpStatuses(McpStatuses {
-            mcp_servers: self.servers(),
+            mcp_servers: servers,
             ..McpStatuses::default()
         })
         .put(&mut json);
@@ -391,4 +404,39 @@ fn grid_rows(used: u64, window: u64, json: &mut Vec<u8>) {
         json.push(b']');
     }
     json.push(b']');
+}
+
+/// What is told of a server of the agent's own besides its name and state: members, and their JSON.
+fn more_of(server: &crate::vocab::McpServer) -> Vec<(&'static str, Vec<u8>)> {
+    let mut members = Vec::new();
+    if let Some(why) = &server.why {
+        let mut json = Vec::new();
+        json::write_str(&mut json, why);
+        members.push(("error", json));
+    }
+    if let Some((name, version)) = &server.product {
+        let mut json = b"{\"name\":".to_vec();
+        json::write_str(&mut json, name);
+        json.extend_from_slice(b",\"version\":");
+        json::write_str(&mut json, version);
+        json.push(b'}');
+        members.push(("serverInfo", json));
+    }
+    if server.status == McpStatus::Connected {
+        let mut json = alloc::vec![b'['];
+        for (at, tool) in server.tools.iter().enumerate() {
+            json.extend_from_slice(if at == 0 {
+                b"{\"name\":"
+            } else {
+                b",{\"name\":"
+            });
+            json::write_str(&mut json, &tool.name);
+            json.extend_from_slice(b",\"description\":");
+            json::write_str(&mut json, &tool.description);
+            json.push(b'}');
+        }
+        json.push(b']');
+        members.push(("tools", json));
+    }
+    members
 }
