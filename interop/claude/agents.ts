@@ -34,6 +34,7 @@ function surroundings(stage: Stage): { [name: string]: string } {
 		DISABLE_AUTOUPDATER: "1",
 		DISABLE_ERROR_REPORTING: "1",
 		DISABLE_TELEMETRY: "1",
+		MCP_TIMEOUT: "60000",
 		HTTP_PROXY: "http://127.0.0.1:9",
 		HTTPS_PROXY: "http://127.0.0.1:9",
 		NO_PROXY: "127.0.0.1",
@@ -65,6 +66,10 @@ export const turnwire = (path: string): Agent => ({
 			join(stage.home, ".config/turnwire/turnwire.toml"),
 			`[model]
 name = "scripted-1"
+
+# A loaded machine takes its time to start one.
+[mcp]
+wait = 60
 
 [[model.price]]
 model = "claude-haiku-4-5"

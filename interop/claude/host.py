@@ -72,6 +72,9 @@ class Host:
             options.hooks.setdefault(hook["event"], []).append(matcher)
         if "tools" in wanted:
             options.mcp_servers = {"house": create_sdk_mcp_server("house", tools=[house_tool(spec) for spec in wanted["tools"]])}
+        for server in wanted.get("servers", []):
+            stdio = {"type": "stdio", "command": server["command"], "args": server["args"]}
+            options.mcp_servers = {**options.mcp_servers, server["name"]: stdio}
         return options
 
     async def permit(self, name: str, given: dict[str, Any], context: Any) -> PermissionResultAllow | PermissionResultDeny:

@@ -87,6 +87,10 @@ class Host {
 			(all[hook.event] ??= []).push({ matcher: hook.matcher, hooks: [hookOf(hook)] });
 		}
 		if (wanted.tools) options.mcpServers = { house: createSdkMcpServer({ name: "house", tools: wanted.tools.map(houseTool) }) };
+		for (const { name, command, args } of wanted.servers ?? []) {
+			options.mcpServers ??= {};
+			options.mcpServers[name] = { type: "stdio", command, args };
+		}
 		return options;
 	}
 

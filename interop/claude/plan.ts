@@ -31,6 +31,8 @@ export interface PlanOptions {
 	hooks?: Hook[];
 	/** Tools in the host's process, on the server `house`, each with two numbers `a` and `b`. */
 	tools?: HostTool[];
+	/** MCP servers that the agent starts. */
+	servers?: HostServer[];
 	partial?: boolean;
 	max_turns?: number;
 	/** US dollars. */
@@ -74,6 +76,12 @@ export interface HostTool {
 	name: string;
 	/** `sum` answers with a + b, `fail` with an error of the tool's, `throw` throws. */
 	does: "sum" | "fail" | "throw";
+}
+
+export interface HostServer {
+	name: string;
+	command: string;
+	args: string[];
 }
 
 /** What the SDK's user saw, one line of the host each. `step` is the step in which it came, from 0. */
