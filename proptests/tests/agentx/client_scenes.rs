@@ -616,3 +616,62 @@ fn closing_waits_for_what_is_pending_or_not() {
         "m-(Cancelled) Rq-(Cancelled) S- T-(Cancelled) P-(1,Cancelled) Set Closed(HostGone) Gone"
     );
 }
+
+/// WIRE-003: pieces of the strict wire don't say whose they are. Where nothing stands between two replies, those of the
+/// second go on in the first, and are shown once.
+#[test]
+fn wire_003_pieces_of_a_reply_behind_a_whole_one_are_shown_once() {
+    let mut rig = Rig::strict();
+    rig.user("hi", "u1");
+    rig.state("running");
+    let piece = |rig: &mut Rig, text: &str| {
+        rig.stream(&json!({"type":"response.output_text.delta","delta":text}));
+    };
+    piece(&mut rig, "one ");
+    rig.says("m1", "one ");
+    piece(&mut rig, "tw");
+    piece(&mut rig, "o");
+    rig.says("m2", "two!");
+    rig.calls("m2", "c1", "look");
+    rig.tool_result("c1", "done", false);
+    rig.says("m3", "three");
+    rig.ends(&json!({"prompt_uuid":"u1","result":"three"}));
+    let shown: Vec<String> = rig
+        .out
+        .iter()
+        .filter_map(|out| match out {
+            Out::Event(Event {
+                what: What::Delta { text, .. },
+                ..
+            }) => Some(text.to_string()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(shown, ["one ", "tw", "o", "!", "three"]);
+    assert_eq!(rig.findings(), [""; 0]);
+}
+
+/// An agent that says of each prompt that it has it refuses the one of which it hasn't said so.
+#[test]
+fn wire_020_an_input_error_without_a_name_is_of_the_prompt_that_was_not_taken() {
+    let mut rig = Rig::claude();
+    let queued = |rig: &mut Rig, uuid: &str, state: &str| {
+        rig.say(
+            &json!({"type":"command_lifecycle","command_uuid":uuid,"state":state,
+            "uuid":"u","session_id":"s1"}),
+        );
+    };
+    rig.user("one", "u1");
+    queued(&mut rig, "u1", "queued");
+    rig.user("two", "u2");
+    rig.forget();
+    rig.ends(
+        &json!({"subtype":"error_during_execution","is_error":true,"result":null,
+        "stop_reason":"input_error","errors":["the queue is full"],"num_turns":0}),
+    );
+    assert_eq!(rig.events(), "P-(2,Failed)");
+    queued(&mut rig, "u1", "started");
+    rig.says("m1", "x");
+    rig.ends(&json!({}));
+    assert!(rig.events().ends_with("P-(1,Finished) Set"));
+}

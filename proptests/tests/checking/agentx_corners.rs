@@ -81,3 +81,25 @@ fn wire_011_a_call_before_a_compaction_can_have_been_of_a_void_reply() {
     let lost = [&summary[..], &[call("msg_1", "a"), last()]].concat();
     assert_eq!(turn(&lost), ["WIRE-011.c error"]);
 }
+
+/// WIRE-003.i: a last reply that is empty has no record, so an empty result is the text of one. Another text isn't.
+#[test]
+fn wire_003_an_empty_result_is_that_of_a_reply_without_a_record() {
+    let ends = |result: &str| {
+        let text = json!(result).to_string();
+        let kept = fixtures("rules/agentx/WIRE-011.c.ok.jsonl");
+        let kept = std::fs::read_to_string(kept).unwrap();
+        let stream = kept.replace(
+            r#"\"result\":\"Hello.\""#,
+            &format!(r#"\"result\":{}"#, text.replace('"', r#"\""#)),
+        );
+        assert_eq!(stream == kept, result == "Hello.");
+        let config = ObserverConfig {
+            policy: Policy::AGENTX,
+        };
+        check_of::<Agentx>(config, stream.as_bytes(), From::Guess, 1 << 16).ids()
+    };
+    assert_eq!(ends("Hello."), [""; 0]);
+    assert_eq!(ends(""), [""; 0]);
+    assert_eq!(ends("Goodbye."), ["WIRE-003.i warning"]);
+}

@@ -282,9 +282,9 @@ impl Flow {
     /// `assistant`: blocks of a reply, whole.
     pub(super) fn assistant(&mut self, told: &Assistant<'_>, book: &mut Book, out: &mut Out) {
         let told_message = &*told.message;
-        let open = self
-            .reply()
-            .map(|reply| reply.wire.is_empty() || reply.wire == *told_message.id);
+        let open = self.reply().map(|reply| {
+            reply.wire.is_empty() || reply.wire == *told_message.id || reply.has_begun(told_message)
+        });
         if open == Some(false) {
             self.end_request(&Cut::Over, Tail::NONE, book, out);
         }
@@ -307,7 +307,7 @@ impl Flow {
             }
         }
         let Some(reply) = self.reply() else { return };
-        if reply.wire.is_empty() {
+        if reply.wire != *told_message.id {
             reply.wire = (*told_message.id).into();
             reply.model = (&*told_message.model).into();
         }

@@ -72,6 +72,13 @@ impl Prompts {
         self.waiting.iter().min_by_key(|known| known.rank)
     }
 
+    /// The prompt that an agent refuses without a word of which one: it says of those that it takes that it has them,
+    /// in the order in which they were written.
+    pub(super) fn refused(&self) -> Option<&Known> {
+        let untold = self.waiting.iter().find(|known| !known.told);
+        untold.or_else(|| self.next())
+    }
+
     pub(super) fn get(&mut self, id: PromptId) -> Option<&mut Known> {
         self.waiting.iter_mut().find(|known| known.id == id)
     }

@@ -229,6 +229,17 @@ impl Reply {
         self.grow(number, Kind::Text, text, out);
     }
 
+    /// Whether this is another message that has begun here already: pieces in the strict wire's own form don't say whose
+    /// they are, and nothing need stand between two replies. What is shown isn't said again for its second name.
+    pub(super) fn has_begun(&self, told: &AssistantMessage<'_>) -> bool {
+        let first = told.content.first().and_then(Kept::known).and_then(text_of);
+        let (Some(text), Some(last)) = (first, self.blocks.values().next_back()) else {
+            return false;
+        };
+        let goes_on = !self.streamed && !last.told && last.whole.is_none();
+        goes_on && !last.text.is_empty() && text.starts_with(&last.text)
+    }
+
     fn grow(&mut self, number: u32, kind: Kind, text: &str, out: &mut Out) {
         if text.is_empty() {
             return;

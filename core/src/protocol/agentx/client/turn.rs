@@ -284,7 +284,7 @@ impl ClientFace {
 
     /// A prompt that the agent found no sense in: it had no turn.
     fn input_error(&mut self, named: Option<PromptId>, told: &TurnResult<'_>, out: &mut Out) {
-        let id = named.or_else(|| self.prompts.next().map(|known| known.id));
+        let id = named.or_else(|| self.prompts.refused().map(|known| known.id));
         let Some(id) = id else {
             // An agent whose input ends before any prompt came says so.
             if !matches!(self.closing, Closing::Sent { .. }) {

@@ -206,6 +206,10 @@ impl Stream {
         let Some((_, whole, blocks)) = &self.last else {
             return true;
         };
+        if text.is_empty() {
+            // A reply without a block has no record.
+            return true;
+        }
         let sum = Sum::of(text);
         sum == *whole
             || blocks.last().unwrap_or(&Sum::EMPTY) == &sum
