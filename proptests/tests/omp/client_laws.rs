@@ -251,7 +251,7 @@ fn step() -> impl Strategy<Value = Step> {
 /// A story, played to the agent's end. The rig watches the laws of the neutral stream at every step.
 fn play(program: Program, ready: bool, steps: &[Step]) -> Rig {
     let mut rig = Rig::new(ClientConfig::default());
-    rig.program = program;
+    rig.answers.program = program;
     if ready {
         rig.agent(READY);
     }

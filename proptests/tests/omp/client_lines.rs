@@ -124,7 +124,7 @@ fn omp_01_the_start_asks_for_what_the_client_needs() {
         subagents: Subagents::Events,
         ..ClientConfig::default()
     });
-    rig.program = Program::G3;
+    rig.answers.program = Program::G3;
     let early = rig.user("hi");
     assert_eq!(rig.writes(), [] as [String; 0]);
     rig.agent(omp_client_kit::READY);
@@ -164,9 +164,9 @@ fn omp_09_only_known_limits_are_negotiated() {
 #[test]
 fn omp_10_the_history_of_a_session_is_told() {
     let mut rig = Rig::new(ClientConfig::default());
-    rig.answers = false;
+    rig.answers.answers = false;
     rig.agent(omp_client_kit::READY);
-    let mut state = rig.state(7);
+    let mut state = rig.answers.state(7);
     state["messageCount"] = json!(3);
     rig.agent(
         &json!({"id":"i4","type":"response","command":"get_state","success":true,"data":state})
@@ -584,7 +584,7 @@ fn omp_19_changes_of_session_hold_what_comes_behind_them() {
                 .contains(&format!("\"c{}\"", behind.0)),
             "{written:?}"
         );
-        let state = rig.state(9);
+        let state = rig.answers.state(9);
         rig.ok(behind, "get_state", Some(state));
     }
     // Vetoed: nothing changes.

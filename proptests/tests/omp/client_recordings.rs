@@ -318,7 +318,7 @@ fn a_server_of_openmax_makes_legal_lines_of_each() {
             ..ClientConfig::default()
         });
         if name.starts_with("v18.2") {
-            rig.program = Program::G1;
+            rig.answers.program = Program::G1;
         }
         let mut bridge = Bridge {
             server: Server::new(ServerConfig::new("0.2.0".into(), [7; 32])),

@@ -137,11 +137,11 @@ fn tw_09_every_breach_is_found_and_the_stream_goes_on() {
         let mut rig = Rig::opened();
         rig.user("hi");
         rig.budget();
-        assert_eq!(rig.findings(), [""; 0]);
+        assert_eq!(rig.take_findings(), [""; 0]);
         for line in *lines {
             rig.agent(line);
         }
-        assert_eq!(rig.findings(), *findings, "{lines:?}");
+        assert_eq!(rig.take_findings(), *findings, "{lines:?}");
         rig.done("stop");
         rig.end();
         let events = rig.events();
@@ -154,10 +154,10 @@ fn an_answer_that_nobody_can_place_is_told_with_its_line() {
     let mut rig = Rig::opened();
     rig.user("hi");
     rig.refused("words that nobody knows");
-    assert_eq!(rig.findings(), [""; 0], "a done refused may follow");
+    assert_eq!(rig.take_findings(), [""; 0], "a done refused may follow");
     rig.budget();
     assert_eq!(
-        rig.findings(),
+        rig.take_findings(),
         ["a protocol_error that answers nothing: words that nobody knows"]
     );
 }
@@ -194,7 +194,7 @@ fn om_13_notes_and_diffs_know_their_call_behind_its_end() {
     // The older build uses an id again in the next turn: the newest is meant.
     rig.agent(TOOL);
     rig.says("tool_end", r#""call_id":"c","ok":true,"output":"o""#);
-    rig.out.clear();
+    rig.forget();
     rig.says("harness_note", r#""call_id":"c","text":"n""#);
     let about = rig.find(|what| match what {
         What::Message(message) => Some(message.about),
@@ -273,14 +273,14 @@ fn tw_10_open_calls_and_questions_are_bounded() {
     }
     rig.drain();
     assert_eq!(
-        rig.findings(),
+        rig.take_findings(),
         ["too many calls are open; the oldest is given up"]
     );
     for index in 0..4_097 {
         rig.client_line(&ASK.replace("\"q\"", &format!("\"q{index}\"")));
     }
     rig.drain();
-    let found = rig.findings();
+    let found = rig.take_findings();
     assert_eq!(
         found.last().unwrap(),
         "too many approvals are open; this one can't be answered"
@@ -293,10 +293,10 @@ fn tw_10_open_calls_and_questions_are_bounded() {
 fn tw_10_commands_that_wait_for_the_handshake_are_bounded() {
     let mut rig = Rig::new(ClientConfig::default());
     let ids: Vec<_> = (0..257).map(|_| rig.command(Command::Barrier)).collect();
-    assert_eq!(rig.reply(ids[255]), None);
-    assert_eq!(rig.reply(ids[256]), Some(Err(Refusal::Full)));
+    assert_eq!(rig.replied(ids[255]), None);
+    assert_eq!(rig.replied(ids[256]), Some(Err(Refusal::Full)));
     rig.agent(HELLO);
-    assert_eq!(rig.reply(ids[255]), Some(Ok(Answer::Done)));
+    assert_eq!(rig.replied(ids[255]), Some(Ok(Answer::Done)));
 }
 
 /// L2 with much text: deltas that are taken late, a few at a time, are the same.
@@ -305,7 +305,7 @@ fn l2_long_streams_may_be_taken_late() {
     let mut rig = Rig::opened();
     rig.user("hi");
     rig.budget();
-    rig.out.clear();
+    rig.forget();
     let (mut taken, mut expected) = (String::new(), String::new());
     let mut lines = Vec::new();
     for index in 0..4_000 {

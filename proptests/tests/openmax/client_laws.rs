@@ -9,7 +9,7 @@
 
 use crate::client_kit;
 
-use client_kit::{HELLO, Out, Rig, Told, prompt};
+use client_kit::{ClientInput, HELLO, Out, Rig, prompt};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -172,7 +172,7 @@ fn play(follow: bool, hello: bool, steps: &[Step]) -> Rig {
     for (index, step) in steps.iter().enumerate() {
         match step {
             Step::Agent(line) => rig.agent(line),
-            Step::Noise(bytes) => rig.tell(Told::Bytes(bytes.clone())),
+            Step::Noise(bytes) => rig.tell(ClientInput::Bytes(bytes.clone())),
             Step::Command(command) => drop(rig.command(command.clone())),
             Step::Prompt(text, deliver) => {
                 let prompt = prompt(PromptId(index as u64 + 1), text, deliver.clone());
@@ -198,7 +198,7 @@ proptest! {
         let rig = play(follow, hello, &steps);
         prop_assert_eq!(rig.out.last(), Some(&Out::Closed));
         let replies = rig.out.iter().filter(|out| matches!(out, Out::Event(Event { what: What::Replied { .. }, .. }))).count();
-        let commands = rig.told.iter().filter(|told| matches!(told, Told::Command(_))).count();
+        let commands = rig.told.iter().filter(|(told, _)| matches!(told, ClientInput::Call(_))).count();
         prop_assert_eq!(replies, commands);
         // A settled client isn't asked for anything any more.
         prop_assert_eq!(rig.client.poll_timeout(), None);
@@ -211,7 +211,7 @@ proptest! {
         every in 2usize..4,
         size in 2usize..9,
     ) {
-        let story = &play(false, true, &steps).story();
+        let story = &play(false, true, &steps).told;
         let make = || ClientMachine::<Openmax>::new(ClientConfig::default(), Openmax::agent_line_rules());
         prop_assert_eq!(hold_cut(make, story, size, every), Ok(()));
     }
@@ -222,7 +222,7 @@ proptest! {
         let mut rig = Rig::opened();
         rig.user("hi");
         for piece in bytes.chunks(cut) {
-            rig.tell(Told::Bytes(piece.to_vec()));
+            rig.tell(ClientInput::Bytes(piece.to_vec()));
         }
         rig.end();
         prop_assert_eq!(rig.out.last(), Some(&Out::Closed));
@@ -242,10 +242,10 @@ proptest! {
         let at = at.index(bytes.len());
         bytes[at] = byte;
         bytes.push(b'\n');
-        rig.tell(Told::Bytes(bytes));
+        rig.tell(ClientInput::Bytes(bytes));
         rig.done("stop");
         rig.end();
-        prop_assert_eq!(rig.reply(prompt), Some(Ok(Answer::Admitted(Admitted::Started))));
+        prop_assert_eq!(rig.replied(prompt), Some(Ok(Answer::Admitted(Admitted::Started))));
     }
 }
 

@@ -10,7 +10,7 @@
 
 use crate::client_kit;
 
-use client_kit::{HELLO, Out, Rig, Told, asked, in_turn, prompt};
+use client_kit::{ClientInput, HELLO, Out, Rig, asked, in_turn, prompt};
 use turnwire::protocol::openmax::{ClientConfig, Extra, Openmax};
 use turnwire::protocol::{Client, Protocol};
 use turnwire::vocab::*;
@@ -49,10 +49,13 @@ fn om_02_a_continued_session_opens_with_its_history() {
 fn another_version_is_a_finding_and_is_read() {
     let mut rig = Rig::new(ClientConfig::default());
     rig.agent(&HELLO.replace('6', "7"));
-    assert_eq!(rig.findings().len(), 1);
+    assert_eq!(rig.take_findings().len(), 1);
     assert_eq!(rig.events(), "Opened(s)");
     rig.agent(HELLO);
-    assert_eq!(rig.findings(), ["hello came twice; the second is ignored"]);
+    assert_eq!(
+        rig.take_findings(),
+        ["hello came twice; the second is ignored"]
+    );
 }
 
 #[test]
@@ -60,7 +63,7 @@ fn an_agent_without_a_handshake_is_opened_all_the_same() {
     let mut rig = Rig::new(ClientConfig::default());
     rig.user("hi");
     rig.budget();
-    assert_eq!(rig.findings().len(), 1);
+    assert_eq!(rig.take_findings().len(), 1);
     assert_eq!(
         rig.events(),
         "Opened(s) R(1,Started) T+ S+ Ap(1) M(user) Cx Rq"
@@ -72,7 +75,7 @@ fn om_04_an_agent_that_fails_before_its_handshake_refuses_what_waited() {
     let mut rig = Rig::new(ClientConfig::default());
     let user = rig.user("hi");
     rig.end();
-    let Some(Err(Refusal::Failed(failure))) = rig.reply(user) else {
+    let Some(Err(Refusal::Failed(failure))) = rig.replied(user) else {
         panic!()
     };
     assert_eq!(failure.kind, FailureKind::Setup);
@@ -133,7 +136,7 @@ fn look_ahead_ends_after_50_ms() {
     assert_eq!(rig.events(), "N(Error)");
     rig.done("error");
     assert_eq!(failure_text(&rig), "late");
-    assert_eq!(rig.findings(), [""; 0]);
+    assert_eq!(rig.take_findings(), [""; 0]);
 }
 
 #[test]
@@ -142,7 +145,7 @@ fn look_ahead_joins_no_end_but_error_truncated_and_blocked() {
         let mut rig = in_turn();
         rig.says("message_done", r#""text":"""#);
         rig.says("error", r#""message":"the session can't be saved""#);
-        rig.out.clear();
+        rig.forget();
         rig.done(word);
         assert!(rig.events().starts_with("N(Error) S-"), "{word}");
     }
@@ -153,7 +156,7 @@ fn an_end_without_its_error_line_is_a_finding() {
     let mut rig = in_turn();
     rig.done("error");
     assert_eq!(
-        rig.findings(),
+        rig.take_findings(),
         ["done \"error\" without an error line before it"]
     );
 }
@@ -164,31 +167,31 @@ fn the_open_call_is_what_a_question_is_about() {
     let mut rig = in_turn();
     rig.says("message_done", r#""text":"""#);
     rig.says("approval_request", ask);
-    assert_eq!(rig.findings(), ["approval \"q\" without an open call"]);
+    assert_eq!(rig.take_findings(), ["approval \"q\" without an open call"]);
     rig.says(
         "approval_settled",
         r#""approval_id":"q","outcome":"approved""#,
     );
     rig.says("tool_start", r#""call_id":"a","name":"look","args":{}"#);
     rig.says("tool_start", r#""call_id":"b","name":"look","args":{}"#);
-    rig.out.clear();
+    rig.forget();
     rig.says("approval_request", ask);
     assert_eq!(
-        rig.findings(),
+        rig.take_findings(),
         ["approval \"q\" while several calls are open"]
     );
     assert_eq!(rig.events(), "A?()");
     rig.says("tool_start", r#""call_id":"c","name":"write","args":{}"#);
-    rig.out.clear();
+    rig.forget();
     rig.says("approval_request", &ask.replace("look", "write"));
     assert_eq!(
-        rig.findings(),
+        rig.take_findings(),
         ["approval \"q\" was asked twice"],
         "an id is used once"
     );
     let ask = ask.replace("\"q\"", "\"r\"").replace("look", "write");
     rig.says("approval_request", &ask);
-    assert_eq!(rig.findings(), Vec::<String>::new());
+    assert_eq!(rig.take_findings(), Vec::<String>::new());
     assert_eq!(rig.events(), "A?(c3)", "its name tells which it is");
 }
 
@@ -202,7 +205,7 @@ fn the_later_of_two_users_is_the_one_in_flight() {
     rig.agent(HELLO);
     rig.user("a");
     rig.user("b");
-    rig.out.clear();
+    rig.forget();
     rig.refused("a turn is in flight; wait for done");
     rig.budget();
     assert_eq!(
@@ -218,17 +221,20 @@ fn om_19_a_refused_user_starts_no_turn() {
     let mut rig = Rig::opened();
     let user = rig.user("hi");
     rig.refused("project /p is not trusted; establish trust before starting a turn");
-    assert_eq!(rig.reply(user), Some(Err(Refusal::Untrusted("/p".into()))));
+    assert_eq!(
+        rig.replied(user),
+        Some(Err(Refusal::Untrusted("/p".into())))
+    );
     let early = rig.user("before its done");
-    assert_eq!(rig.reply(early), Some(Err(Refusal::Busy)));
+    assert_eq!(rig.replied(early), Some(Err(Refusal::Busy)));
     rig.done("refused");
     let next = rig.user("again");
     rig.refused("no reason that is known");
-    assert_eq!(rig.reply(next), None);
+    assert_eq!(rig.replied(next), None);
     rig.done("refused");
     let why = Refusal::Invalid("no reason that is known".into());
-    assert_eq!(rig.reply(next), Some(Err(why)));
-    assert_eq!(rig.findings(), [""; 0]);
+    assert_eq!(rig.replied(next), Some(Err(why)));
+    assert_eq!(rig.take_findings(), [""; 0]);
 }
 
 /// Commands are read in order: an answer to a later one says that the `user` before it was taken.
@@ -243,11 +249,11 @@ fn om_17_a_user_before_an_answered_command_isnt_refused_any_more() {
     rig.refused("the session is closing and takes no more commands");
     rig.done("cancelled");
     rig.end();
-    assert_eq!(rig.reply(ask), Some(Ok(Answer::Done)));
-    assert_eq!(rig.reply(auto), Some(Err(Refusal::Closing)));
+    assert_eq!(rig.replied(ask), Some(Ok(Answer::Done)));
+    assert_eq!(rig.replied(auto), Some(Err(Refusal::Closing)));
     let started = Answer::Admitted(Admitted::Started);
-    assert_eq!(rig.reply(user), Some(Ok(started)));
-    assert_eq!(rig.findings(), [""; 0]);
+    assert_eq!(rig.replied(user), Some(Ok(started)));
+    assert_eq!(rig.take_findings(), [""; 0]);
 }
 
 #[test]
@@ -255,13 +261,13 @@ fn om_18_an_in_flight_user_may_be_followed_by_done_refused() {
     let mut rig = Rig::opened();
     let user = rig.user("hi");
     rig.refused("a turn is in flight; wait for done");
-    assert_eq!(rig.reply(user), Some(Err(Refusal::Busy)));
+    assert_eq!(rig.replied(user), Some(Err(Refusal::Busy)));
     let next = rig.user("next");
     rig.done("refused");
-    assert_eq!(rig.reply(next), None);
+    assert_eq!(rig.replied(next), None);
     rig.budget();
-    assert!(rig.reply(next).is_some());
-    assert_eq!(rig.findings(), [""; 0]);
+    assert!(rig.replied(next).is_some());
+    assert_eq!(rig.take_findings(), [""; 0]);
 }
 
 #[test]
@@ -269,7 +275,7 @@ fn a_prompt_that_waited_and_is_refused_ends() {
     let mut rig = in_turn();
     rig.prompt("a", Deliver::Queue(Rank::Next));
     rig.done("stop");
-    rig.out.clear();
+    rig.forget();
     rig.refused("project /p is not trusted; establish trust before starting a turn");
     rig.done("refused");
     assert_eq!(rig.events(), "P-(2,Failed) Set");
@@ -287,7 +293,7 @@ fn a_protocol_error_that_fits_nothing_is_a_finding() {
         "something else",
     ] {
         rig.refused(text);
-        let found = rig.findings();
+        let found = rig.take_findings();
         assert_eq!(
             found,
             [format!("a protocol_error that answers nothing: {text}")]
@@ -307,7 +313,7 @@ fn an_unknown_type_survives() {
         kind: "hologram".into(),
         line: line.into(),
     })));
-    assert_eq!(rig.findings().len(), 1);
+    assert_eq!(rig.take_findings().len(), 1);
     assert!(
         Openmax::soften(&Extra::Unknown {
             kind: "x".into(),
@@ -321,8 +327,8 @@ fn an_unknown_type_survives() {
 fn broken_lines_are_findings_with_their_place() {
     let mut rig = in_turn();
     rig.says("token", r#""text":"a""#);
-    rig.out.clear();
-    rig.tell(Told::Bytes(
+    rig.forget();
+    rig.tell(ClientInput::Bytes(
         b"Warning: not JSON\n\n \r\n{\"type\":\"token\"}\n".to_vec(),
     ));
     let places: Vec<_> = rig
@@ -336,13 +342,13 @@ fn broken_lines_are_findings_with_their_place() {
     assert_eq!(places, [4, 7]);
     rig.says("token", r#""text":"b""#);
     rig.says("message_done", r#""text":"ab""#);
-    assert_eq!(rig.findings().len(), 2, "nothing around them is lost");
+    assert_eq!(rig.take_findings().len(), 2, "nothing around them is lost");
 }
 
 #[test]
 fn a_last_line_without_its_newline_counts() {
     let mut rig = in_turn();
-    rig.tell(Told::Bytes(
+    rig.tell(ClientInput::Bytes(
         br#"{"session_id":"s","type":"done","stop_reason":"stop"}"#.to_vec(),
     ));
     rig.end();
@@ -362,7 +368,10 @@ fn lines_outside_any_turn_make_one_that_nobody_asked_for() {
         "! T+ S+ Rq m+ b+(text) d(text) ! b-(text) m-(NotSaid) Rq-(Truncated) S- T-(Finished) Set"
     );
     rig.done("stop");
-    assert_eq!(rig.findings(), ["done \"stop\" that no prompt is owed"]);
+    assert_eq!(
+        rig.take_findings(),
+        ["done \"stop\" that no prompt is owed"]
+    );
 }
 
 /// A stray line must not block the host for good.
@@ -376,7 +385,7 @@ fn om_17_a_turn_that_nobody_asked_for_holds_nothing_up() {
         r#""prompt_tokens":1,"completion_tokens":1,"cached_tokens":null"#,
     );
     rig.lines();
-    rig.out.clear();
+    rig.forget();
     rig.user("next");
     assert_eq!(rig.lines(), [r#"{"cmd":"user","text":"next"}"#]);
     assert_eq!(rig.events(), "! Rq-(Truncated) S- T-(NotSaid)");
@@ -384,7 +393,7 @@ fn om_17_a_turn_that_nobody_asked_for_holds_nothing_up() {
     rig.done("stop");
     assert!(rig.events().ends_with("T-(Finished) P-(2,Finished) Set"));
     rig.says("tool_start", r#""call_id":"c","name":"look","args":{}"#);
-    rig.out.clear();
+    rig.forget();
     rig.command(Command::Close { drain: true });
     assert_eq!(
         rig.events(),
@@ -396,7 +405,7 @@ fn om_17_a_turn_that_nobody_asked_for_holds_nothing_up() {
 fn an_end_without_a_start_is_begun_first() {
     let mut rig = in_turn();
     rig.says("message_done", r#""text":"""#);
-    rig.out.clear();
+    rig.forget();
     rig.says("tool_end", r#""call_id":"c","ok":true,"output":"o""#);
     rig.says(
         "approval_settled",
@@ -408,7 +417,7 @@ fn an_end_without_a_start_is_begun_first() {
 #[test]
 fn what_never_ends_is_ended_by_the_next_step() {
     let mut rig = asked();
-    rig.out.clear();
+    rig.forget();
     rig.budget();
     assert_eq!(
         rig.events(),
@@ -424,7 +433,10 @@ fn om_26_a_retry_after_tokens_is_a_finding() {
         "retry",
         r#""attempt":2,"max_attempts":8,"reason":"request failed: x""#,
     );
-    assert_eq!(rig.findings(), ["a retry after tokens of the same step"]);
+    assert_eq!(
+        rig.take_findings(),
+        ["a retry after tokens of the same step"]
+    );
     let why = rig.find(|what| match what {
         What::RetryScheduled {
             attempt,
@@ -452,13 +464,13 @@ fn om_20_message_done_counts_where_the_tokens_differ() {
     rig.says("token", r#""text":"one""#);
     rig.says("message_done", r#""text":"two""#);
     assert_eq!(text(&rig), "two");
-    assert_eq!(rig.findings().len(), 1);
+    assert_eq!(rig.take_findings().len(), 1);
     let mut rig = in_turn();
     rig.says("token", r#""text":"<think>plan</think>\n\nanswer""#);
     rig.says("message_done", r#""text":"answer""#);
     assert_eq!(text(&rig), "answer");
     assert_eq!(
-        rig.findings(),
+        rig.take_findings(),
         [""; 0],
         "the contract leaves a think block out"
     );
@@ -515,7 +527,7 @@ fn om_13_arguments_that_are_no_object_are_read() {
         _ => None,
     });
     assert_eq!(input, None);
-    assert_eq!(rig.findings(), [""; 0], "the older build says null");
+    assert_eq!(rig.take_findings(), [""; 0], "the older build says null");
 }
 
 #[test]
@@ -563,7 +575,7 @@ fn om_12_another_sessions_line_is_found_once() {
     rig.agent(line);
     rig.agent(line);
     assert_eq!(
-        rig.findings(),
+        rig.take_findings(),
         ["a line of session \"t\"; hello named \"s\""]
     );
 }
@@ -613,7 +625,7 @@ fn tw_10_a_reply_beyond_the_limit_streams_on_and_isnt_kept() {
         )
     });
     assert_eq!(deltas.count(), 5);
-    assert_eq!(rig.findings().len(), 1);
+    assert_eq!(rig.take_findings().len(), 1);
     rig.says("message_done", &format!(r#""text":"{}""#, piece.repeat(5)));
     let kept = rig.find(|what| match what {
         What::MessageEnded { message, .. } => Some(message.text().len()),

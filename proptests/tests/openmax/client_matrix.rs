@@ -185,7 +185,7 @@ fn om_17_23_28_tw_07_a_cancel_ends_the_turn_in_every_phase() {
         trio.agent(phase.reach);
         let requests = trio.duo.requests.len();
         let cancel = trio.host(|rig| rig.cancel(QueueFate::Drop));
-        let reply = trio.rig.reply(cancel);
+        let reply = trio.rig.replied(cancel);
         let hit = matches!(
             reply,
             Some(Ok(Answer::Cancelling {
@@ -392,7 +392,7 @@ fn om_11_14_two_questions_of_another_agent_are_answered_each() {
     );
     assert_eq!(found, 0);
     for command in [yes, no] {
-        assert_eq!(rig.reply(command), Some(Ok(Answer::Done)));
+        assert_eq!(rig.replied(command), Some(Ok(Answer::Done)));
     }
     let story = client_kit::text::events(&rig.out);
     assert!(
@@ -402,7 +402,7 @@ fn om_11_14_two_questions_of_another_agent_are_answered_each() {
     assert!(story.contains("P-(1,Finished)"), "{story}");
     // The wire doesn't say which of the open calls a question is about.
     let doubts = ["qa", "qb"].map(|id| format!("approval \"{id}\" while several calls are open"));
-    assert_eq!(rig.findings(), doubts);
+    assert_eq!(rig.take_findings(), doubts);
     tap.end(Dir::Host);
     tap.end(Dir::Agent);
     tap.exit(0);

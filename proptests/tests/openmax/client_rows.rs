@@ -16,9 +16,9 @@ use turnwire::vocab::*;
 fn unsupported(rig: &mut Rig, command: Command) {
     let id = rig.command(command);
     assert!(
-        matches!(rig.reply(id), Some(Err(Refusal::Unsupported(_)))),
+        matches!(rig.replied(id), Some(Err(Refusal::Unsupported(_)))),
         "{:?}",
-        rig.reply(id)
+        rig.replied(id)
     );
     assert_eq!(rig.lines(), [""; 0]);
 }
@@ -68,9 +68,9 @@ fn om_10_a_line_over_the_agents_limit_is_never_written() {
     let mut rig = Rig::opened();
     let fits = HOST_LINE_MAX - r#"{"cmd":"user","text":""}"#.len();
     let id = rig.user(&"x".repeat(fits + 1));
-    assert_eq!(rig.reply(id), Some(Err(Refusal::TooLarge)));
+    assert_eq!(rig.replied(id), Some(Err(Refusal::TooLarge)));
     let id = rig.user(&"\u{1}".repeat(fits / 6 + 1));
-    assert_eq!(rig.reply(id), Some(Err(Refusal::TooLarge)));
+    assert_eq!(rig.replied(id), Some(Err(Refusal::TooLarge)));
     assert_eq!(rig.lines(), [""; 0]);
     rig.user(&"x".repeat(fits));
     assert_eq!(rig.lines()[0].len(), HOST_LINE_MAX);
@@ -86,7 +86,7 @@ fn a_prompt_that_was_seen_is_a_duplicate() {
         Deliver::Queue(Rank::Next),
     )));
     let duplicate = Ok(Answer::Admitted(Admitted::Duplicate));
-    assert_eq!(rig.reply(again), Some(duplicate));
+    assert_eq!(rig.replied(again), Some(duplicate));
     assert_eq!(rig.lines().len(), 1);
 }
 
@@ -117,11 +117,11 @@ fn the_queue_has_limits() {
     rig.user("hi");
     let next = Deliver::Queue(Rank::Next);
     let bytes = rig.prompt("123456789", next.clone());
-    assert_eq!(rig.reply(bytes), Some(Err(Refusal::Full)));
+    assert_eq!(rig.replied(bytes), Some(Err(Refusal::Full)));
     rig.prompt("1", next.clone());
     rig.prompt("2", next.clone());
     let third = rig.prompt("3", next);
-    assert_eq!(rig.reply(third), Some(Err(Refusal::Full)));
+    assert_eq!(rig.replied(third), Some(Err(Refusal::Full)));
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_queue_that_is_dropped_ends_behind_its_turn() {
     let mut rig = in_turn();
     rig.prompt("a", Deliver::FollowUp);
     rig.cancel(QueueFate::Drop);
-    rig.out.clear();
+    rig.forget();
     rig.done("cancelled");
     assert!(rig.events().ends_with("P-(1,Cancelled) P-(2,Dropped) Set"));
     rig.command(Command::Cancel {
@@ -187,7 +187,7 @@ fn cancel_of_the_turn_or_else_the_oldest_that_waits() {
     rig.prompt("b", Deliver::Queue(Rank::Next));
     rig.cancel(QueueFate::Keep);
     rig.done("cancelled");
-    rig.out.clear();
+    rig.forget();
     rig.command(Command::Cancel {
         what: CancelWhat::TurnElseNextQueued,
         why: CancelWhy::Host,
@@ -204,7 +204,7 @@ fn follow_ups_that_are_drained_whole_share_one_turn() {
     rig.lines();
     rig.done("stop");
     assert_eq!(rig.lines(), [r#"{"cmd":"user","text":"a\n\nb"}"#]);
-    rig.out.clear();
+    rig.forget();
     rig.budget();
     rig.done("stop");
     let events = rig.events();
@@ -259,7 +259,7 @@ fn what_openmax_has_no_line_for_is_refused_at_once() {
         ask: AskId(1),
         content: vec![],
     });
-    assert_eq!(rig.reply(part), Some(Err(Refusal::Unknown)));
+    assert_eq!(rig.replied(part), Some(Err(Refusal::Unknown)));
 }
 
 #[test]
@@ -270,9 +270,9 @@ fn om_07_a_mode_counts_when_the_agent_says_so() {
         rig.lines(),
         [r#"{"cmd":"approval_mode","mode":"readonly"}"#]
     );
-    assert_eq!(rig.reply(set), None);
+    assert_eq!(rig.replied(set), None);
     rig.agent(r#"{"type":"approval_mode","mode":"readonly"}"#);
-    assert_eq!(rig.reply(set), Some(Ok(Answer::Done)));
+    assert_eq!(rig.replied(set), Some(Ok(Answer::Done)));
     let mode = rig.find(|what| match what {
         What::Changed(info) => Some(info.settings.approvals.clone()),
         _ => None,
@@ -280,11 +280,11 @@ fn om_07_a_mode_counts_when_the_agent_says_so() {
     assert_eq!(mode, ApprovalMode::ReadOnly);
     let failed = rig.command(Command::Set(Setting::Approvals(ApprovalMode::Auto)));
     rig.refused("approval mode unchanged; persisting it failed: disk full");
-    let Some(Err(Refusal::Failed(failure))) = rig.reply(failed) else {
+    let Some(Err(Refusal::Failed(failure))) = rig.replied(failed) else {
         panic!()
     };
     assert_eq!(failure.kind, FailureKind::Store);
-    assert_eq!(rig.findings(), [""; 0]);
+    assert_eq!(rig.take_findings(), [""; 0]);
 }
 
 #[test]
@@ -298,10 +298,10 @@ fn om_08_a_reload_is_answered_by_its_receipt() {
         skills: 1,
         changes: vec!["x added".into()],
     };
-    assert_eq!(rig.reply(reload), Some(Ok(receipt)));
+    assert_eq!(rig.replied(reload), Some(Ok(receipt)));
     let busy = rig.command(Command::Reload);
     rig.refused("a turn is in flight; wait for done");
-    assert_eq!(rig.reply(busy), Some(Err(Refusal::Busy)));
+    assert_eq!(rig.replied(busy), Some(Err(Refusal::Busy)));
 }
 
 #[test]
@@ -311,13 +311,13 @@ fn answers_come_in_the_order_of_the_commands() {
     let reload = rig.command(Command::Reload);
     let barrier = rig.command(Command::Barrier);
     rig.refused("words of a later version");
-    assert!(matches!(rig.reply(mode), Some(Err(Refusal::Failed(_)))));
-    assert_eq!(rig.reply(reload), None);
-    assert_eq!(rig.reply(barrier), None);
+    assert!(matches!(rig.replied(mode), Some(Err(Refusal::Failed(_)))));
+    assert_eq!(rig.replied(reload), None);
+    assert_eq!(rig.replied(barrier), None);
     rig.says("refrozen", r#""tools":8,"skills":1,"changes":[]"#);
-    assert!(matches!(rig.reply(reload), Some(Ok(_))));
-    assert_eq!(rig.reply(barrier), Some(Ok(Answer::Done)));
-    assert_eq!(rig.findings(), [""; 0]);
+    assert!(matches!(rig.replied(reload), Some(Ok(_))));
+    assert_eq!(rig.replied(barrier), Some(Ok(Answer::Done)));
+    assert_eq!(rig.take_findings(), [""; 0]);
 }
 
 #[test]
@@ -332,14 +332,14 @@ fn an_approve_is_done_when_a_later_command_is_answered() {
         r#"{"cmd":"approve","approval_id":"q","approved":false}"#
     );
     rig.command(Command::Set(Setting::Approvals(ApprovalMode::Ask)));
-    assert_eq!(rig.reply(approve), None);
+    assert_eq!(rig.replied(approve), None);
     rig.agent(r#"{"type":"approval_mode","mode":"ask"}"#);
-    assert_eq!(rig.reply(approve), Some(Ok(Answer::Done)));
+    assert_eq!(rig.replied(approve), Some(Ok(Answer::Done)));
     let again = rig.command(Command::Reply {
         ask: AskId(1),
         reply: Err(ReplyFault::HostGone),
     });
-    assert_eq!(rig.reply(again), Some(Err(Refusal::AlreadySettled)));
+    assert_eq!(rig.replied(again), Some(Err(Refusal::AlreadySettled)));
 }
 
 fn allow(rig: &mut Rig) -> CommandId {
@@ -361,9 +361,9 @@ fn l8_an_approval_that_was_settled_in_another_way_is_closed_with_its_call() {
             "approval_settled",
             &format!(r#""approval_id":"q","outcome":"{outcome}""#),
         );
-        assert_eq!(rig.reply(approve), None, "its refusal may follow");
+        assert_eq!(rig.replied(approve), None, "its refusal may follow");
         rig.says("tool_end", r#""call_id":"c","ok":false,"output":"no""#);
-        assert_eq!(rig.reply(approve), Some(Err(Refusal::AlreadySettled)));
+        assert_eq!(rig.replied(approve), Some(Err(Refusal::AlreadySettled)));
         // And it doesn't hold up a close that drains, nor is its late refusal a surprise.
         rig.command(Command::Close { drain: true });
         rig.lines();
@@ -372,7 +372,7 @@ fn l8_an_approval_that_was_settled_in_another_way_is_closed_with_its_call() {
         rig.agent(
             r#"{"type":"protocol_error","message":"unknown or already settled approval_id 'q'"}"#,
         );
-        assert_eq!(rig.findings(), [""; 0]);
+        assert_eq!(rig.take_findings(), [""; 0]);
     }
 }
 
@@ -384,8 +384,8 @@ fn l8_an_approval_whose_question_is_never_settled_is_closed_with_its_turn() {
     rig.command(Command::Close { drain: true });
     rig.lines();
     rig.done("cancelled");
-    assert_eq!(rig.reply(approve), Some(Err(Refusal::AlreadySettled)));
-    assert_eq!(rig.reply(barrier), Some(Ok(Answer::Done)));
+    assert_eq!(rig.replied(approve), Some(Err(Refusal::AlreadySettled)));
+    assert_eq!(rig.replied(barrier), Some(Ok(Answer::Done)));
     assert_eq!(rig.lines(), [r#"{"cmd":"quit"}"#]);
 }
 
@@ -432,7 +432,7 @@ fn an_approval_that_changes_the_call_or_the_rules_is_refused() {
         ask: AskId(1),
         reply: Ok(Reply::Choice(None)),
     });
-    assert_eq!(rig.reply(other), Some(Err(Refusal::Unknown)));
+    assert_eq!(rig.replied(other), Some(Err(Refusal::Unknown)));
 }
 
 #[test]
@@ -457,13 +457,13 @@ fn after_a_close_nothing_new_begins() {
     rig.command(Command::Close { drain: true });
     let user = rig.prompt("x", Deliver::Queue(Rank::Next));
     let reload = rig.command(Command::Reload);
-    assert_eq!(rig.reply(user), Some(Err(Refusal::Closing)));
-    assert_eq!(rig.reply(reload), Some(Err(Refusal::Closing)));
+    assert_eq!(rig.replied(user), Some(Err(Refusal::Closing)));
+    assert_eq!(rig.replied(reload), Some(Err(Refusal::Closing)));
     rig.lines();
     rig.done("stop");
     assert_eq!(rig.lines(), [r#"{"cmd":"quit"}"#]);
     let mode = rig.command(Command::Set(Setting::Approvals(ApprovalMode::Ask)));
-    assert_eq!(rig.reply(mode), Some(Err(Refusal::Closing)));
+    assert_eq!(rig.replied(mode), Some(Err(Refusal::Closing)));
     assert!(matches!(rig.out.first(), Some(Out::Event(_))));
 }
 
@@ -492,7 +492,7 @@ fn a_promote_ends_the_hold_of_a_kept_queue() {
     rig.cancel(QueueFate::Keep);
     rig.lines();
     rig.done("cancelled");
-    rig.out.clear();
+    rig.forget();
     rig.command(Command::Promote(PromptId(3)));
     assert_eq!(rig.lines(), [r#"{"cmd":"user","text":"b"}"#]);
     assert_eq!(rig.events(), "R(5,Done)");
@@ -526,13 +526,13 @@ fn a_second_signal_is_passed_on_and_a_second_cancel_is_not_written() {
     let again = rig.cancel(QueueFate::Drop);
     assert_eq!(rig.lines(), [r#"{"cmd":"cancel"}"#]);
     assert!(matches!(
-        rig.reply(again),
+        rig.replied(again),
         Some(Ok(Answer::Cancelling {
             hit: Hit::Turn(_),
             ..
         }))
     ));
-    rig.out.clear();
+    rig.forget();
     for _ in 0..2 {
         rig.command(Command::Cancel {
             what: CancelWhat::Turn {

@@ -428,8 +428,8 @@ fn agent(rig: &mut Rig, name: &str, arg: &str) {
 /// Token lines since the last `budget` or `retry`.
 fn tokens(rig: &Rig) -> usize {
     let mut count = 0;
-    for told in &rig.told {
-        if let client_kit::Told::Bytes(bytes) = told {
+    for (told, _) in &rig.told {
+        if let client_kit::ClientInput::Bytes(bytes) = told {
             let line = String::from_utf8_lossy(bytes);
             if line.contains(r#""type":"token""#) {
                 count += 1;

@@ -65,15 +65,15 @@ fn tools_in_ask_approved_declined_and_two_at_once() {
     trio.agent(|duo| duo.answer("", &[("a", "write", "{}"), ("b", "write", "{}")]));
     assert!(trio.has("t+(c1) A?(c1)") && !trio.has("A?(c2)"));
     let yes = trio.reply(true);
-    assert_eq!(trio.rig.reply(yes), Some(Ok(Answer::Done)));
+    assert_eq!(trio.rig.replied(yes), Some(Ok(Answer::Done)));
     trio.agent(|duo| duo.next_tool_done(true, "written"));
     let no = trio.reply(false);
-    assert_eq!(trio.rig.reply(no), Some(Ok(Answer::Done)));
+    assert_eq!(trio.rig.replied(no), Some(Ok(Answer::Done)));
     assert!(trio.has("A!(approved) Dc(yes) t-(c1,Ok) t+(c2) A?(c2)"));
     assert!(trio.has("A!(declined) Dc(no) t-(c2,Denied)"));
     trio.agent(|duo| duo.answer("Well.", &[]));
     let late = trio.reply(true);
-    assert_eq!(trio.rig.reply(late), Some(Err(Refusal::AlreadySettled)));
+    assert_eq!(trio.rig.replied(late), Some(Err(Refusal::AlreadySettled)));
     assert_eq!(trio.end(), "Finished");
 }
 
@@ -82,7 +82,7 @@ fn tools_in_readonly() {
     let mut trio = Trio::new(ApprovalMode::Ask);
     let set =
         trio.host(|rig| rig.command(Command::Set(Setting::Approvals(ApprovalMode::ReadOnly))));
-    assert_eq!(trio.rig.reply(set), Some(Ok(Answer::Done)));
+    assert_eq!(trio.rig.replied(set), Some(Ok(Answer::Done)));
     trio.user("hi");
     trio.agent(|duo| duo.answer("", &[("a", "write", "{}")]));
     trio.agent(|duo| duo.answer("Can't.", &[]));
@@ -243,7 +243,7 @@ fn om_08_a_reload_is_answered() {
     };
     let answer = receipt.clone();
     trio.agent(|duo| duo.reloaded(Ok(answer)));
-    assert_eq!(trio.rig.reply(reload), Some(Ok(receipt)));
+    assert_eq!(trio.rig.replied(reload), Some(Ok(receipt)));
 }
 
 #[derive(Clone, Debug)]
@@ -381,7 +381,7 @@ proptest! {
             trio.pass_ms(60_000);
         }
         prop_assert!(trio.ended, "the agent left");
-        let commands = trio.rig.told.iter().filter(|told| matches!(told, client_kit::Told::Command(_)));
+        let commands = trio.rig.told.iter().filter(|(told, _)| matches!(told, client_kit::ClientInput::Call(_)));
         let replies = trio.rig.out.iter().filter(|out| {
             matches!(out, Out::Event(Event { what: What::Replied { .. }, .. }))
         });

@@ -11,7 +11,7 @@
 use crate::client_kit;
 use crate::openmax_kit;
 
-use client_kit::Told;
+use client_kit::ClientInput;
 use openmax_kit::duo::{Duo, session_config, tool};
 use openmax_kit::{Rig, case, config};
 use serde_json::Value;
@@ -43,8 +43,8 @@ fn f01_line_separators_are_data_to_both_sides() {
     let line = format!("{{\"session_id\":\"s\",\"type\":\"token\",\"text\":\"{text}\"}}\n");
     for cut in 0..=line.len() {
         let mut rig = client_kit::in_turn();
-        rig.tell(Told::Bytes(line.as_bytes()[..cut].to_vec()));
-        rig.tell(Told::Bytes(line.as_bytes()[cut..].to_vec()));
+        rig.tell(ClientInput::Bytes(line.as_bytes()[..cut].to_vec()));
+        rig.tell(ClientInput::Bytes(line.as_bytes()[cut..].to_vec()));
         assert_eq!(rig.findings(), [""; 0], "cut at {cut}");
         let said = rig.find(|what| match what {
             What::Delta { text, .. } => Some(text.to_string()),
@@ -106,8 +106,8 @@ fn f07_log_lines_cost_the_host_no_good_line() {
         {\"session_id\":\"s\",\"type\":\"done\",\"stop_reason\":\"stop\"}\n";
     for cut in 0..=bytes.len() {
         let mut rig = client_kit::in_turn();
-        rig.tell(Told::Bytes(bytes[..cut].to_vec()));
-        rig.tell(Told::Bytes(bytes[cut..].to_vec()));
+        rig.tell(ClientInput::Bytes(bytes[..cut].to_vec()));
+        rig.tell(ClientInput::Bytes(bytes[cut..].to_vec()));
         let places: Vec<u64> = rig
             .out
             .iter()

@@ -1,11 +1,12 @@
 //! Neutral events in the shorthand of the scenes: `R(1,Started) T+ S+ Ap(1) M(user) Cx Rq m+ …`.
 
+use turnwire::protocol::Protocol;
 use turnwire::vocab::*;
 
 use super::Out;
 
 /// Everything but lines, with runs of deltas as one.
-pub fn events(out: &[Out]) -> String {
+pub fn events<P: Protocol>(out: &[Out<P>]) -> String {
     let mut words: Vec<String> = Vec::new();
     for out in out {
         let word = match out {

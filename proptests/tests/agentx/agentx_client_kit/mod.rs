@@ -2,49 +2,37 @@
 //! all the time, and an agent that answers the greeting.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+#[path = "../../shared/client_rig.rs"]
+mod client_rig;
 pub mod recorded;
-#[path = "../../shared/text.rs"]
-pub mod text;
 
+pub use client_rig::text;
 use serde_json::{Value, json};
-use turnwire::frame::LineSplitter;
 use turnwire::protocol::agentx::wire::Import;
-use turnwire::protocol::agentx::{Agentx, AgentxAsk, AgentxExtra, ClientConfig, Policy};
-use turnwire::protocol::{Client, ClientOutput, Finding, Protocol};
-use turnwire::vocab::laws::{Checker, Scope};
+use turnwire::protocol::agentx::{Agentx, AgentxAsk, ClientConfig, Policy};
 use turnwire::vocab::*;
+
+use self::client_rig::{Answers, ClientRig};
 
 /// What a Client of agentx is told.
 pub type ClientInput = turnwire_proptests::laws::ClientInput<Agentx>;
+/// What comes of it.
+pub type Out = client_rig::Out<Agentx>;
+/// A Client of agentx, and an agent that says nothing by itself.
+pub type Rig = ClientRig<Agentx, Lines>;
 
-/// What came out, in order; bytes between outputs are joined.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Out {
-    Lines(Vec<u8>),
-    Event(Event),
-    Extra(AgentxExtra),
-    Finding(Finding),
-    CloseInput,
-    Signal(Signal),
-    Closed,
+/// All lines to the agent, without newlines, and which program it is.
+#[derive(Default)]
+pub struct Lines {
+    pub all: Vec<String>,
+    claude: bool,
 }
 
-/// A Client, its splitter, its clock, and everything that went in and came out.
-pub struct Rig {
-    pub client: Client<Agentx>,
-    splitter: LineSplitter,
-    pub now: Now,
-    pub told: Vec<(ClientInput, Now)>,
-    pub out: Vec<Out>,
-    /// Lines to the agent, without newlines, since the last look.
-    pub written: Vec<String>,
-    /// All of them.
-    pub all: Vec<String>,
-    checker: Checker,
-    ids: u64,
-    /// How many requests the test has taken the names of.
-    requests: usize,
-    claude: bool,
+impl Answers for Lines {
+    fn answer(&mut self, line: &str) -> Option<String> {
+        self.all.push(line.to_owned());
+        None
+    }
 }
 
 pub fn config(policy: Policy) -> ClientConfig {
@@ -57,22 +45,11 @@ pub fn config(policy: Policy) -> ClientConfig {
 
 impl Rig {
     pub fn new(config: ClientConfig) -> Self {
-        Rig {
+        let lines = Lines {
             claude: config.policy == Policy::CLAUDE,
-            client: Client::new(config),
-            splitter: LineSplitter::new(Agentx::agent_line_rules()),
-            now: Now {
-                mono_us: 1_000,
-                unix_ms: 1_700_000_000_000,
-            },
-            told: Vec::new(),
-            out: Vec::new(),
-            written: Vec::new(),
-            all: Vec::new(),
-            checker: Checker::new(Scope::Any),
-            ids: 0,
-            requests: 0,
-        }
+            ..Lines::default()
+        };
+        ClientRig::with(config, lines)
     }
 
     /// A Client of claude that has been greeted; what came of it is forgotten.
@@ -101,7 +78,7 @@ impl Rig {
     }
 
     pub fn init(&mut self) {
-        let version = if self.claude {
+        let version = if self.answers.claude {
             "claude_code_version"
         } else {
             "agentx_version"
@@ -113,123 +90,26 @@ impl Rig {
         self.say(&line);
     }
 
-    pub fn forget(&mut self) {
-        self.out.clear();
-        self.written.clear();
-    }
-
-    pub fn tell(&mut self, input: ClientInput) {
-        match &input {
-            ClientInput::Call(call) => {
-                if self.client.wants_commands() {
-                    self.checker.command(call);
-                }
-                self.client.handle_command(call.clone(), self.now);
-            }
-            ClientInput::Bytes(bytes) => {
-                let mut chunk = bytes.as_slice();
-                while let Some(split) = self.splitter.next(&mut chunk) {
-                    self.client.handle_line(split, self.now);
-                }
-            }
-            ClientInput::End => {
-                if let Some(split) = self.splitter.finish() {
-                    self.client.handle_line(split, self.now);
-                }
-                self.client.handle_end(self.now);
-            }
-            ClientInput::Settle(id, outcome) => {
-                self.client.settle(*id, outcome.clone(), self.now).unwrap();
-            }
-            ClientInput::Woken => self.client.handle_woken(self.now),
-        }
-        self.told.push((input, self.now));
-        self.drain();
-    }
-
-    pub fn drain(&mut self) {
-        let mut lines = Vec::new();
-        loop {
-            let output = self.client.poll_output(&mut lines).map(|it| own(&it));
-            if !lines.is_empty() {
-                let text = std::str::from_utf8(&lines).unwrap();
-                self.written.extend(text.lines().map(str::to_owned));
-                self.all.extend(text.lines().map(str::to_owned));
-                if let Some(Out::Lines(last)) = self.out.last_mut() {
-                    last.append(&mut lines);
-                } else {
-                    self.out.push(Out::Lines(std::mem::take(&mut lines)));
-                }
-            }
-            let Some(output) = output else { break };
-            if let Out::Event(event) = &output {
-                self.checker.event(event);
-            }
-            self.out.push(output);
-        }
-        self.checker.quiet();
-        let violations = self.checker.violations();
-        assert_eq!(violations, [], "{}", text::events(&self.out));
-    }
-
-    /// A line of the agent.
-    pub fn agent(&mut self, line: &str) {
-        self.tell(ClientInput::Bytes([line.as_bytes(), b"\n"].concat()));
-    }
-
     pub fn say(&mut self, line: &Value) {
         self.agent(&line.to_string());
     }
 
-    pub fn command(&mut self, command: Command) -> CommandId {
-        self.ids += 1;
-        let id = CommandId(self.ids);
-        self.tell(ClientInput::Call(Call { id, command }));
-        id
-    }
-
-    /// A step of an upload; not kept either.
+    /// A step of an upload.
     pub fn import(&mut self, step: &Import<'_>) {
-        self.ids += 1;
-        let id = CommandId(self.ids);
-        let command = Command::Barrier;
-        self.checker.command(&Call { id, command });
-        self.client.import(id, step, self.now);
-        self.drain();
+        self.own_command(|client, id, now| client.import(id, step, now));
     }
 
-    /// An operation of this protocol's own. It isn't kept, since the laws know only neutral commands.
+    /// An operation of this protocol's own.
     pub fn request(&mut self, ask: &AgentxAsk) -> CommandId {
-        self.ids += 1;
-        let id = CommandId(self.ids);
-        let command = Command::Barrier;
-        self.checker.command(&Call { id, command });
-        self.client.request(id, ask, self.now);
-        self.drain();
-        id
+        self.own_command(|client, id, now| client.request(id, ask, now))
     }
 
     pub fn prompt(&mut self, text: &str, tag: Option<&str>, deliver: Deliver) -> CommandId {
-        let id = PromptId(self.ids + 1);
-        self.command(Command::Prompt(Prompt {
-            id,
-            tag: tag.map(Text::from),
-            content: vec![Block::Text(text.into())],
-            deliver,
-            literal: false,
-            details: None,
-        }))
+        self.prompt_as(text, tag, deliver)
     }
 
     pub fn user(&mut self, text: &str, tag: &str) -> CommandId {
         self.prompt(text, Some(tag), Deliver::Queue(Rank::Next))
-    }
-
-    pub fn cancel(&mut self, queue: QueueFate) -> CommandId {
-        self.command(Command::Cancel {
-            what: CancelWhat::Turn { queue },
-            why: CancelWhy::Host,
-        })
     }
 
     pub fn reply(&mut self, ask: u64, reply: Reply) -> CommandId {
@@ -303,103 +183,12 @@ impl Rig {
         self.say(&line);
     }
 
-    pub fn end(&mut self) {
-        self.tell(ClientInput::End);
-    }
-
-    /// Time passes; the Client is woken when it asked for it.
-    pub fn pass_ms(&mut self, ms: u64) {
-        let end = self.now.mono_us + ms * 1_000;
-        while let Some(due) = self.client.poll_timeout().filter(|due| due.at_us <= end) {
-            let at = due.at_us.max(self.now.mono_us);
-            self.now.mono_us = at;
-            self.tell(ClientInput::Woken);
-            if let Some(next) = self.client.poll_timeout() {
-                assert!(next.at_us > at, "L4: a deadline that spins: {next:?}");
-            }
-        }
-        self.now.mono_us = end;
-    }
-
-    /// Everything but lines since the last look, in the shorthand of the scenes.
-    pub fn events(&mut self) -> String {
-        let text = text::events(&self.out);
-        self.out.clear();
-        text
-    }
-
     /// Lines to the agent since the last look.
     pub fn writes(&mut self) -> Vec<Value> {
-        let lines = std::mem::take(&mut self.written);
+        let lines = self.take_written();
         lines
             .iter()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect()
-    }
-
-    /// Texts of the findings.
-    pub fn findings(&self) -> Vec<String> {
-        let found = self.out.iter().filter_map(|out| match out {
-            Out::Finding(finding) => Some(finding.text.to_string()),
-            _ => None,
-        });
-        found.collect()
-    }
-
-    /// The reply to a command, which came once.
-    pub fn replied(&self, command: CommandId) -> Option<Result<Answer, Refusal>> {
-        let mut replies = self.out.iter().filter_map(|out| match out {
-            Out::Event(Event {
-                what: What::Replied { command: of, reply },
-                ..
-            }) if *of == command => Some(reply.clone()),
-            _ => None,
-        });
-        let reply = replies.next();
-        assert_eq!(replies.next(), None, "replied twice");
-        reply
-    }
-
-    /// The only event that fits.
-    pub fn find<T>(&self, fits: impl Fn(&What) -> Option<T>) -> T {
-        let mut found = self.out.iter().filter_map(|out| match out {
-            Out::Event(event) => fits(&event.what),
-            _ => None,
-        });
-        let first = found.next();
-        assert!(found.next().is_none(), "more than one");
-        first.unwrap_or_else(|| panic!("none in {}", text::events(&self.out)))
-    }
-
-    /// The question that was asked.
-    pub fn asked(&self) -> (AskId, Ask) {
-        self.find(|what| match what {
-            What::Asked { ask, body } => Some((*ask, body.clone())),
-            _ => None,
-        })
-    }
-}
-
-/// An output as an owned value.
-pub fn own(output: &ClientOutput<'_, Agentx>) -> Out {
-    match output {
-        ClientOutput::Event(event) => Out::Event((*event).clone()),
-        ClientOutput::Delta(delta) => Out::Event(Event {
-            at: delta.at,
-            run: delta.run,
-            seen: Seen::Real,
-            what: What::Delta {
-                message: delta.message,
-                block: delta.block,
-                kind: delta.kind,
-                text: delta.text.into(),
-            },
-        }),
-        ClientOutput::Extra(extra) => Out::Extra((*extra).clone()),
-        ClientOutput::Ask { ask, .. } => panic!("a Client asks nothing: {ask:?}"),
-        ClientOutput::Finding(finding) => Out::Finding((*finding).clone()),
-        ClientOutput::CloseInput => Out::CloseInput,
-        ClientOutput::Signal(signal) => Out::Signal(*signal),
-        ClientOutput::Closed => Out::Closed,
     }
 }

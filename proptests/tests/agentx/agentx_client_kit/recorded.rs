@@ -90,14 +90,14 @@ pub struct Ids {
 impl Ids {
     /// The requests that our Client has written since the last look.
     fn written(&mut self, rig: &Rig) -> Vec<String> {
-        let lines = rig.all[self.seen..].iter();
+        let lines = rig.answers.all[self.seen..].iter();
         let requests = lines.filter_map(|line| {
             let line: Value = serde_json::from_str(line).unwrap();
             (line["type"] == "control_request")
                 .then(|| line["request_id"].as_str().unwrap().to_owned())
         });
         let requests = requests.collect();
-        self.seen = rig.all.len();
+        self.seen = rig.answers.all.len();
         requests
     }
 

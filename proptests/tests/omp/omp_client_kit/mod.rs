@@ -9,32 +9,24 @@
     reason = "a test may fail"
 )]
 
+#[path = "../../shared/client_rig.rs"]
+mod client_rig;
 pub mod recorded;
-#[path = "../../shared/text.rs"]
-pub mod text;
 
+pub use client_rig::{prompt, text};
 use serde_json::{Value, json};
-use turnwire::frame::LineSplitter;
 use turnwire::protocol::omp::wire::Command as Line;
-use turnwire::protocol::omp::{ClientConfig, Omp, OmpAsk, OmpExtra};
-use turnwire::protocol::{Client, ClientOutput, Finding, Protocol};
-use turnwire::vocab::laws::{Checker, Scope};
+use turnwire::protocol::omp::{ClientConfig, Omp, OmpAsk};
 use turnwire::vocab::*;
+
+use self::client_rig::{Answers, ClientRig};
 
 /// What a Client of omp is told.
 pub type ClientInput = turnwire_proptests::laws::ClientInput<Omp>;
-
-/// What came out, in order; bytes between outputs are joined.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Out {
-    Lines(Vec<u8>),
-    Event(Event),
-    Extra(OmpExtra),
-    Finding(Finding),
-    CloseInput,
-    Signal(Signal),
-    Closed,
-}
+/// What comes of it.
+pub type Out = client_rig::Out<Omp>;
+/// A Client of omp, and an agent that answers what the Client asks for itself.
+pub type Rig = ClientRig<Omp, Host>;
 
 pub const READY: &str = r#"{"type":"ready","protocolVersion":1,"supportedProtocolVersions":[1,2],"maxFrameBytes":1048576,"maxReassembledFrameBytes":67108864}"#;
 
@@ -46,131 +38,25 @@ pub enum Program {
     G3,
 }
 
-/// A Client, its splitter, its clock, and everything that went in and came out.
-pub struct Rig {
-    pub client: Client<Omp>,
-    splitter: LineSplitter,
-    pub now: Now,
-    pub told: Vec<(ClientInput, Now)>,
-    pub out: Vec<Out>,
-    /// Lines to the agent, without newlines, since the last look.
-    pub written: Vec<String>,
-    looked: usize,
-    checker: Checker,
-    ids: u64,
+/// The part of the agent that answers what the Client asks for itself.
+pub struct Host {
     pub program: Program,
-    /// Answers what the Client asks for itself.
+    /// Whether it does.
     pub answers: bool,
     sessions: u64,
 }
 
-impl Rig {
-    pub fn new(config: ClientConfig) -> Self {
-        Rig {
-            client: Client::new(config),
-            splitter: LineSplitter::new(Omp::agent_line_rules()),
-            now: Now {
-                mono_us: 1_000,
-                unix_ms: 1_700_000_000_000,
-            },
-            told: Vec::new(),
-            out: Vec::new(),
-            written: Vec::new(),
-            looked: 0,
-            checker: Checker::new(Scope::Any),
-            ids: 0,
-            program: Program::G2,
-            answers: true,
-            sessions: 0,
-        }
+impl Answers for Host {
+    fn answer(&mut self, line: &str) -> Option<String> {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let own = line["id"].as_str().is_some_and(|id| id.starts_with('i'));
+        (self.answers && own && line["type"] != "host_tool_result")
+            .then(|| self.answer_to(&line).to_string())
     }
+}
 
-    /// A Client whose agent is ready; what came of it is forgotten.
-    pub fn opened(program: Program) -> Self {
-        let mut rig = Rig::new(ClientConfig::default());
-        rig.program = program;
-        rig.agent(READY);
-        rig.forget();
-        rig
-    }
-
-    pub fn forget(&mut self) {
-        self.out.clear();
-        self.looked = 0;
-        self.written.clear();
-    }
-
-    pub fn tell(&mut self, input: ClientInput) {
-        match &input {
-            ClientInput::Call(call) => {
-                if self.client.wants_commands() {
-                    self.checker.command(call);
-                }
-                self.client.handle_command(call.clone(), self.now);
-            }
-            ClientInput::Bytes(bytes) => {
-                let mut chunk = bytes.as_slice();
-                while let Some(split) = self.splitter.next(&mut chunk) {
-                    self.client.handle_line(split, self.now);
-                }
-            }
-            ClientInput::End => {
-                if let Some(split) = self.splitter.finish() {
-                    self.client.handle_line(split, self.now);
-                }
-                self.client.handle_end(self.now);
-            }
-            ClientInput::Settle(id, outcome) => {
-                self.client.settle(*id, outcome.clone(), self.now).unwrap();
-            }
-            ClientInput::Woken => self.client.handle_woken(self.now),
-        }
-        self.told.push((input, self.now));
-        self.drain();
-        self.answer_own();
-    }
-
-    pub fn drain(&mut self) {
-        let mut lines = Vec::new();
-        loop {
-            let output = self
-                .client
-                .poll_output(&mut lines)
-                .map(|output| own(&output));
-            if !lines.is_empty() {
-                let text = std::str::from_utf8(&lines).unwrap();
-                self.written.extend(text.lines().map(str::to_owned));
-                if let Some(Out::Lines(last)) = self.out.last_mut() {
-                    last.append(&mut lines);
-                } else {
-                    self.out.push(Out::Lines(std::mem::take(&mut lines)));
-                }
-            }
-            let Some(output) = output else { break };
-            if let Out::Event(event) = &output {
-                self.checker.event(event);
-            }
-            self.out.push(output);
-        }
-        self.checker.quiet();
-        let violations = self.checker.violations();
-        assert_eq!(violations, [], "{}", text::events(&self.out));
-    }
-
-    /// The agent answers what the Client asks for itself.
-    fn answer_own(&mut self) {
-        while let Some(line) = self.written.get(self.looked).cloned() {
-            self.looked += 1;
-            let line: Value = serde_json::from_str(&line).unwrap();
-            let own = line["id"].as_str().is_some_and(|id| id.starts_with('i'));
-            if self.answers && own && line["type"] != "host_tool_result" {
-                let answer = self.own_answer(&line);
-                self.agent(&answer.to_string());
-            }
-        }
-    }
-
-    fn own_answer(&mut self, line: &Value) -> Value {
+impl Host {
+    fn answer_to(&mut self, line: &Value) -> Value {
         let command = line["type"].as_str().unwrap();
         let data = match command {
             "negotiate_protocol" => json!({"protocolVersion": 2}),
@@ -209,10 +95,25 @@ impl Rig {
         }
         state
     }
+}
 
-    /// A line of the agent.
-    pub fn agent(&mut self, line: &str) {
-        self.tell(ClientInput::Bytes([line.as_bytes(), b"\n"].concat()));
+impl Rig {
+    pub fn new(config: ClientConfig) -> Self {
+        let host = Host {
+            program: Program::G2,
+            answers: true,
+            sessions: 0,
+        };
+        ClientRig::with(config, host)
+    }
+
+    /// A Client whose agent is ready; what came of it is forgotten.
+    pub fn opened(program: Program) -> Self {
+        let mut rig = Rig::new(ClientConfig::default());
+        rig.answers.program = program;
+        rig.agent(READY);
+        rig.forget();
+        rig
     }
 
     /// Lines of the agent, one by one.
@@ -222,54 +123,21 @@ impl Rig {
         }
     }
 
-    pub fn command(&mut self, command: Command) -> CommandId {
-        self.ids += 1;
-        let id = CommandId(self.ids);
-        self.tell(ClientInput::Call(Call { id, command }));
-        id
-    }
-
-    /// A command of this protocol's own. It isn't kept, since the laws know only neutral ones.
+    /// A command of this protocol's own.
     pub fn send(&mut self, line: &Line<'_>) -> CommandId {
-        self.ids += 1;
-        let id = CommandId(self.ids);
-        self.own_command(id);
-        self.client.send(id, line, self.now);
-        self.drain();
-        self.answer_own();
-        id
+        self.own_command(|client, id, now| client.send(id, line, now))
     }
 
     pub fn request(&mut self, ask: &OmpAsk) -> CommandId {
-        self.ids += 1;
-        let id = CommandId(self.ids);
-        self.own_command(id);
-        self.client.request(id, ask, self.now);
-        self.drain();
-        self.answer_own();
-        id
-    }
-
-    /// To the laws it is a command like any other.
-    fn own_command(&mut self, id: CommandId) {
-        let command = Command::Barrier;
-        self.checker.command(&Call { id, command });
+        self.own_command(|client, id, now| client.request(id, ask, now))
     }
 
     pub fn prompt(&mut self, text: &str, deliver: Deliver) -> CommandId {
-        let id = PromptId(self.ids + 1);
-        self.command(Command::Prompt(prompt(id, text, deliver)))
+        self.prompt_as(text, None, deliver)
     }
 
     pub fn user(&mut self, text: &str) -> CommandId {
         self.prompt(text, Deliver::IfIdle)
-    }
-
-    pub fn cancel(&mut self, queue: QueueFate) -> CommandId {
-        self.command(Command::Cancel {
-            what: CancelWhat::Turn { queue },
-            why: CancelWhy::Host,
-        })
     }
 
     pub fn ok(&mut self, id: CommandId, command: &str, data: Option<Value>) {
@@ -313,7 +181,7 @@ impl Rig {
 
     pub fn event(&mut self, kind: &str, mut members: Value) {
         members["type"] = json!(kind);
-        if self.program != Program::G1 && kind.starts_with("message_") {
+        if self.answers.program != Program::G1 && kind.starts_with("message_") {
             members["messageId"] = json!("msg-1");
         }
         self.agent(&members.to_string());
@@ -392,14 +260,14 @@ impl Rig {
 
     pub fn agent_end(&mut self) {
         let mut line = json!({"messages":[],"isTerminal":true});
-        if self.program != Program::G1 {
+        if self.answers.program != Program::G1 {
             line["yielded"] = json!(true);
         }
         self.event("agent_end", line);
     }
 
     pub fn results(&mut self, prompts: &[CommandId], status: &str) {
-        if self.program == Program::G1 {
+        if self.answers.program == Program::G1 {
             return;
         }
         for id in prompts {
@@ -413,116 +281,13 @@ impl Rig {
         self.event("session_settled", json!({}));
     }
 
-    pub fn end(&mut self) {
-        self.tell(ClientInput::End);
-    }
-
-    /// Time passes; the Client is woken when it asked for it.
-    pub fn pass_ms(&mut self, ms: u64) {
-        let end = self.now.mono_us + ms * 1_000;
-        while let Some(due) = self.client.poll_timeout().filter(|due| due.at_us <= end) {
-            let at = due.at_us.max(self.now.mono_us);
-            self.now.mono_us = at;
-            self.tell(ClientInput::Woken);
-            if let Some(next) = self.client.poll_timeout() {
-                assert!(next.at_us > at, "L4: a deadline that spins: {next:?}");
-            }
-        }
-        self.now.mono_us = end;
-    }
-
-    /// Everything but lines since the last look, in the shorthand of the scenes.
-    pub fn events(&mut self) -> String {
-        let text = text::events(&self.out);
-        self.out.clear();
-        text
-    }
-
     /// Lines to the agent since the last look.
     pub fn writes(&mut self) -> Vec<String> {
-        self.looked = 0;
-        std::mem::take(&mut self.written)
-    }
-
-    /// Texts of the findings.
-    pub fn findings(&self) -> Vec<String> {
-        let found = self.out.iter().filter_map(|out| match out {
-            Out::Finding(finding) => Some(finding.text.to_string()),
-            _ => None,
-        });
-        found.collect()
-    }
-
-    /// The reply to a command, which came once.
-    pub fn replied(&self, command: CommandId) -> Option<Result<Answer, Refusal>> {
-        let mut replies = self.out.iter().filter_map(|out| match out {
-            Out::Event(Event {
-                what: What::Replied { command: of, reply },
-                ..
-            }) if *of == command => Some(reply.clone()),
-            _ => None,
-        });
-        let reply = replies.next();
-        assert_eq!(replies.next(), None, "replied twice");
-        reply
-    }
-
-    /// The only event that fits.
-    pub fn find<T>(&self, fits: impl Fn(&What) -> Option<T>) -> T {
-        let mut found = self.out.iter().filter_map(|out| match out {
-            Out::Event(event) => fits(&event.what),
-            _ => None,
-        });
-        let first = found.next();
-        assert!(found.next().is_none(), "more than one");
-        first.unwrap_or_else(|| panic!("none in {}", text::events(&self.out)))
-    }
-
-    /// The question that was asked.
-    pub fn asked(&self) -> (AskId, Ask) {
-        self.find(|what| match what {
-            What::Asked { ask, body } => Some((*ask, body.clone())),
-            _ => None,
-        })
+        self.take_written()
     }
 }
 
 pub fn assistant(content: Value, stop: &str) -> Value {
     json!({"role":"assistant","content":content,"provider":"mock","model":"mock-1","stopReason":stop,
         "usage":{"input":11,"output":7,"cacheRead":2,"cacheWrite":0,"totalTokens":20,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0.5}}})
-}
-
-pub fn prompt(id: PromptId, text: &str, deliver: Deliver) -> Prompt {
-    Prompt {
-        id,
-        tag: None,
-        content: vec![Block::Text(text.into())],
-        deliver,
-        literal: false,
-        details: None,
-    }
-}
-
-/// An output as an owned value.
-pub fn own(output: &ClientOutput<'_, Omp>) -> Out {
-    match output {
-        ClientOutput::Event(event) => Out::Event((*event).clone()),
-        ClientOutput::Delta(delta) => Out::Event(Event {
-            at: delta.at,
-            run: delta.run,
-            seen: Seen::Real,
-            what: What::Delta {
-                message: delta.message,
-                block: delta.block,
-                kind: delta.kind,
-                text: delta.text.into(),
-            },
-        }),
-        ClientOutput::Extra(extra) => Out::Extra((*extra).clone()),
-        ClientOutput::Ask { ask, .. } => panic!("a Client asks nothing: {ask:?}"),
-        ClientOutput::Finding(finding) => Out::Finding((*finding).clone()),
-        ClientOutput::CloseInput => Out::CloseInput,
-        ClientOutput::Signal(signal) => Out::Signal(*signal),
-        ClientOutput::Closed => Out::Closed,
-    }
 }

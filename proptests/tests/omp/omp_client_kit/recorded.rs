@@ -288,7 +288,7 @@ pub fn neutral(line: &Line<'_>) -> Option<Command> {
 pub fn heard(name: &str, rows: &[(u64, Row)], config: ClientConfig) -> Rig {
     let mut rig = Rig::new(config);
     if name.starts_with("v18.2") {
-        rig.program = Program::G1;
+        rig.answers.program = Program::G1;
     }
     let mut ids = Ids::default();
     let start = rig.now.mono_us;
