@@ -6,6 +6,7 @@ use turnwire::protocol::agentx::{self, Agentx, Preset};
 use turnwire::protocol::observer::{Observed, Watch};
 use turnwire::protocol::omp::{self, Generation, Omp};
 use turnwire::protocol::openmax::{self, Openmax, Wire};
+use turnwire::protocol::openseek::{self, Openseek, wire::Shapes};
 
 /// The contracts, as the command line names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -20,6 +21,8 @@ pub enum ContractName {
     AgentxFull,
     /// The wire of the Claude Agent SDKs
     Claude,
+    /// openseek's events and commands
+    Openseek,
 }
 
 /// What is done by a contract that only the command line names.
@@ -54,6 +57,11 @@ impl ContractName {
             Self::Agentx => agentx(Preset::Agentx, wire, work),
             Self::AgentxFull => agentx(Preset::AgentxFull, wire, work),
             Self::Claude => agentx(Preset::Claude, wire, work),
+            Self::Openseek => {
+                let shapes = wire.map_or(Some(Shapes::default()), Shapes::of);
+                let shapes = shapes.ok_or("there are 1 and 2")?;
+                Ok(work.run::<Openseek>(openseek::ObserverConfig { shapes }))
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ use turnwire::protocol::agentx::{self, Agentx};
 use turnwire::protocol::observer::Observed;
 use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::Openmax;
+use turnwire::protocol::openseek::Openseek;
 use turnwire::protocol::spec;
 
 use crate::registry;
@@ -36,6 +37,8 @@ pub enum PrintedName {
     Agentx,
     /// The wire of the Claude Agent SDKs
     Claude,
+    /// openseek's events and commands
+    Openseek,
     /// auth.json, the file of the user's providers
     Providers,
 }
@@ -63,6 +66,7 @@ pub fn run(args: &SpecArgs) -> Result<u8, Stop> {
         PrintedName::Omp => text::<Omp>(args.format),
         PrintedName::Agentx => text::<Agentx>(args.format),
         PrintedName::Claude => claude(args.format),
+        PrintedName::Openseek => text::<Openseek>(args.format),
         PrintedName::Providers => providers(args.format)?,
     };
     let mut out = io::stdout().lock();

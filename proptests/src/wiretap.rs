@@ -26,6 +26,15 @@ pub struct Wiretap<P: Observed> {
     story: Option<String>,
 }
 
+/// How the host's bytes are cut: as every one of the protocols does.
+fn host_rules<P: Observed>() -> LineRules {
+    LineRules {
+        max_bytes: P::HOST_LINE_MAX,
+        over: OverLong::Skip,
+        tail: Tail::Deliver,
+    }
+}
+
 impl<P: Observed> Wiretap<P> {
     /// One that hears from the first byte of both.
     pub fn new(config: <P::Watch as Watch>::Config) -> Self {
@@ -37,7 +46,7 @@ impl<P: Observed> Wiretap<P> {
         };
         Self {
             observer: Observer::new(config, Sides::Both),
-            host: LineSplitter::new(P::host_line_rules()),
+            host: LineSplitter::new(host_rules::<P>()),
             agent: LineSplitter::new(whole),
             found: Vec::new(),
             last: VecDeque::new(),
@@ -47,8 +56,7 @@ impl<P: Observed> Wiretap<P> {
 
     /// The host wrote these bytes. Tell this before the agent can have read them.
     pub fn host(&mut self, bytes: &[u8]) {
-        let mut splitter =
-            std::mem::replace(&mut self.host, LineSplitter::new(P::host_line_rules()));
+        let mut splitter = std::mem::replace(&mut self.host, LineSplitter::new(host_rules::<P>()));
         let mut chunk = bytes;
         while let Some(line) = splitter.next(&mut chunk) {
             self.line(Dir::Host, line);
@@ -58,8 +66,7 @@ impl<P: Observed> Wiretap<P> {
 
     /// The agent wrote these bytes.
     pub fn agent(&mut self, bytes: &[u8]) {
-        let mut splitter =
-            std::mem::replace(&mut self.agent, LineSplitter::new(P::host_line_rules()));
+        let mut splitter = std::mem::replace(&mut self.agent, LineSplitter::new(host_rules::<P>()));
         let mut chunk = bytes;
         while let Some(line) = splitter.next(&mut chunk) {
             self.line(Dir::Agent, line);
@@ -91,7 +98,7 @@ impl<P: Observed> Wiretap<P> {
             Dir::Host => &mut self.host,
             Dir::Agent => &mut self.agent,
         };
-        let mut splitter = std::mem::replace(splitter, LineSplitter::new(P::host_line_rules()));
+        let mut splitter = std::mem::replace(splitter, LineSplitter::new(host_rules::<P>()));
         if let Some(tail) = splitter.finish() {
             self.line(dir, tail);
         }

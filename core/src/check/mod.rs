@@ -179,7 +179,7 @@ impl<P: Observed> Check<P> {
                 from,
                 form: Form::Unknown,
                 members: Members::new(),
-                limit: P::host_line_rules().max_bytes,
+                limit: P::HOST_LINE_MAX,
                 begun: false,
                 seen_agent: false,
                 held: Vec::new(),

@@ -35,8 +35,9 @@ pub(super) fn is_row(line: &[u8], members: &mut Members) -> bool {
     json::scan(line, &RULES, members).is_ok_and(|object| {
         let is_meta = object.len() == 1 && object.get("meta").is_some();
         (is_meta || object.get("dir").and_then(Raw::string).is_some())
-            && object.get("cmd").is_none()
-            && object.get("type").is_none()
+            && ["cmd", "type", "command", "event"]
+                .iter()
+                .all(|tag| object.get(tag).is_none())
     })
 }
 

@@ -18,6 +18,7 @@ mod member;
 pub mod observer;
 pub mod omp;
 pub mod openmax;
+pub mod openseek;
 mod server;
 pub mod spec;
 mod wire;

@@ -19,7 +19,6 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
-use super::Protocol;
 use super::spec::Spec;
 use crate::frame::{Place, Split, SplitKind, is_blank};
 use crate::vocab::laws::Guarantee;
@@ -232,8 +231,8 @@ pub struct Tally {
     pub longest: (u64, u64),
 }
 
-/// A protocol that can be observed.
-pub trait Observed: Protocol {
+/// A contract that can be observed: whether or not there is a Server or a Client that speaks it.
+pub trait Observed: Sized + fmt::Debug + Clone + PartialEq + Eq + 'static {
     /// The state of an observer.
     type Watch: Watch + fmt::Debug;
     /// What the protocol promises, in the order of their numbers: each has rules, or a reason in
@@ -245,6 +244,9 @@ pub trait Observed: Protocol {
     const UNSEEN: &'static [Unseen];
     /// Every line, with its fields.
     const SPEC: &'static Spec;
+    /// The longest line of a host that its reader takes, in bytes of content: what is said of a line of which only the
+    /// length is known.
+    const HOST_LINE_MAX: usize;
 
     /// Whose line this is, if the line itself tells.
     fn whose(line: &ReadLine<'_, '_>) -> Option<Dir>;

@@ -87,6 +87,13 @@ pub enum FieldKind {
     Count,
     /// The same, or null.
     CountOrNull,
+    /// A whole number within these bounds.
+    Whole {
+        /// The least.
+        least: i64,
+        /// The most.
+        most: i64,
+    },
     /// true or false.
     Bool,
     /// Any object.
@@ -188,6 +195,7 @@ impl FieldKind {
             }
             FieldKind::Count => "integer, 0 or more".into(),
             FieldKind::CountOrNull => "integer, 0 or more, or null".into(),
+            FieldKind::Whole { least, most } => format!("integer, {least} to {most}"),
             FieldKind::Bool => "boolean".into(),
             FieldKind::Object => "object".into(),
             FieldKind::Texts => "array of strings".into(),
@@ -295,8 +303,8 @@ pub fn rules_page<P: Observed>() -> String {
          the contract leaves it open, or that the peer is bound to refuse the line. Rules that need a direction, or \
          an exit code, that wasn't seen are reported as skipped.\n",
         P::SPEC.proto,
-        P::NAME,
-        P::NAME
+        P::SPEC.name,
+        P::SPEC.name
     );
     page.push_str("\n| rule | severity | title |\n|---|---|---|\n");
     for rule in P::RULES {
@@ -454,6 +462,12 @@ fn put_kind(kind: FieldKind, out: &mut Vec<u8>) {
         FieldKind::Count => out.extend_from_slice(b"\"type\":\"integer\",\"minimum\":0"),
         FieldKind::CountOrNull => {
             out.extend_from_slice(b"\"type\":[\"integer\",\"null\"],\"minimum\":0");
+        }
+        FieldKind::Whole { least, most } => {
+            out.extend_from_slice(b"\"type\":\"integer\",\"minimum\":");
+            json::write_i64(out, least);
+            out.extend_from_slice(b",\"maximum\":");
+            json::write_i64(out, most);
         }
         FieldKind::Bool => out.extend_from_slice(b"\"type\":\"boolean\""),
         FieldKind::Object => out.extend_from_slice(b"\"type\":\"object\""),

@@ -12,7 +12,7 @@ use turnwire::{
 use crate::{scenario::Setup, script::ToolNews};
 
 /// A protocol that can be played: one impl, and the whole world speaks it.
-pub trait Speaks: Observed {
+pub trait Speaks: Observed + Protocol {
     /// Whether the wire says of each question that it is closed. Where it doesn't, a Client closes it with its answer, and
     /// a Server asks nobody who has left: the two ends aren't compared in that.
     const SETTLES: bool = true;

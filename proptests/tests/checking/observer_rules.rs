@@ -21,6 +21,7 @@ use turnwire::protocol::agentx::{Agentx, ObserverConfig, Preset};
 use turnwire::protocol::observer::{Dir, Observed, Severity, Watch};
 use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::Openmax;
+use turnwire::protocol::openseek::Openseek;
 use turnwire::protocol::spec;
 
 fn fixture<P: Observed>(rule: &str, kind: &str) -> Vec<u8> {
@@ -42,6 +43,12 @@ impl Judged for Openmax {
 }
 
 impl Judged for Omp {
+    fn config(_: &Value) -> <Self::Watch as Watch>::Config {
+        Default::default()
+    }
+}
+
+impl Judged for Openseek {
     fn config(_: &Value) -> <Self::Watch as Watch>::Config {
         Default::default()
     }
@@ -284,4 +291,23 @@ catalogue! { agentx Agentx, wire_ids(), "agentx SDK wire, " [
     "Permission race",
     "Ordering, replay, and duplicate suppression",
     "Failure behavior",
+] }
+
+/// The guarantees, and the acceptance scenes.
+fn openseek_ids() -> Vec<String> {
+    let scenes = (1..=13).map(|number| format!("OS-A{number:02}"));
+    counted("OS", 13, 2).into_iter().chain(scenes).collect()
+}
+
+catalogue! { openseek Openseek, openseek_ids(), "openseek, " [
+    "Protocol",
+    "Event",
+    "parse",
+    "Command::parse",
+    "The command direction",
+    "Invariants",
+    "SteerKind",
+    "JobRecord",
+    "valid_job_component",
+    "serve",
 ] }

@@ -23,6 +23,7 @@ use turnwire::protocol::observer::{Dir, Observed, Observer, Sides};
 use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::wire::{AgentLine, COMMANDS, EventLine, HostLine};
 use turnwire::protocol::openmax::{ObserverConfig, Openmax, SPEC};
+use turnwire::protocol::openseek::Openseek;
 use turnwire::protocol::spec::{self, Field, FieldKind, LineSpec, Spec};
 
 fn sample(kind: FieldKind) -> Value {
@@ -33,6 +34,7 @@ fn sample(kind: FieldKind) -> Value {
         FieldKind::OneOf(words) => json!(words[words.len() - 1]),
         FieldKind::Count => json!(u64::MAX),
         FieldKind::CountOrNull => json!(null),
+        FieldKind::Whole { most, .. } => json!(most),
         FieldKind::Bool => json!(true),
         FieldKind::Object => json!({"a": [1, {"b": null}]}),
         FieldKind::Texts | FieldKind::TextsOrAbsent => json!(["one", "two"]),
@@ -62,6 +64,9 @@ fn fits(kind: FieldKind, value: &Value) -> bool {
         FieldKind::OneOf(words) => words.iter().any(|word| value == word),
         FieldKind::Count => value.is_u64(),
         FieldKind::CountOrNull => value.is_u64() || value.is_null(),
+        FieldKind::Whole { least, most } => value
+            .as_i64()
+            .is_some_and(|number| (least..=most).contains(&number)),
         FieldKind::Bool => value.is_boolean(),
         FieldKind::Object => value.is_object(),
         FieldKind::Texts => fits(FieldKind::List(&FieldKind::Text), value),
@@ -262,6 +267,11 @@ fn the_schema_of_omp_takes_what_its_table_describes() {
 fn the_schemas_of_agentx_and_claude_take_what_their_tables_describe() {
     schema_takes_lines_of(&agentx::SPEC);
     schema_takes_lines_of(&agentx::CLAUDE_SPEC);
+}
+
+#[test]
+fn os_10_the_schema_of_openseek_takes_what_its_table_describes() {
+    schema_takes::<Openseek>();
 }
 
 #[test]

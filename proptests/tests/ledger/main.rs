@@ -13,6 +13,7 @@
 
 mod agentx;
 mod ids;
+mod openseek;
 mod page;
 mod scenes;
 mod scenes_agentx;

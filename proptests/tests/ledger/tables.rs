@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::agentx;
+use super::{agentx, openseek};
 use turnwire::protocol::agentx::Agentx;
 use turnwire::protocol::observer::{Observed, Rule, Unseen};
 use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::Openmax;
+use turnwire::protocol::openseek::Openseek;
 use turnwire::vocab::laws::{GUARANTEES, Guarantee, INVARIANTS, LAWS};
 use turnwire_proptests::cases;
 
@@ -60,7 +61,7 @@ const OMP_OWES: &[(&str, &str)] = &[
 ];
 
 /// Protocols that are being built: their ids are in no table yet.
-const COMING: &[&str] = &["OS-", "SP-"];
+const COMING: &[&str] = &["SP-"];
 
 /// Whether an id belongs to a protocol that is being built.
 pub fn is_coming(id: &str) -> bool {
@@ -92,6 +93,7 @@ pub fn parts() -> Vec<Part> {
         },
         part("agentx: permissions", agentx::PERMISSIONS),
         part("agentx: all of its tables", agentx::TABLES),
+        protocol::<Openseek>(openseek::OWES),
         part("Any session", GUARANTEES),
         part("Every machine", LAWS),
         part("The session's invariants", INVARIANTS),

@@ -102,7 +102,7 @@ fn push_kind(out: &mut String, kind: FieldKind, indent: &str) {
             let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
             out.push_str(&words.join(" | "));
         }
-        FieldKind::Count => out.push_str("number"),
+        FieldKind::Count | FieldKind::Whole { .. } => out.push_str("number"),
         FieldKind::CountOrNull => out.push_str("number | null"),
         FieldKind::Bool => out.push_str("boolean"),
         FieldKind::Object => out.push_str("JsonObject"),

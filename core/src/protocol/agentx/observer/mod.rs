@@ -90,6 +90,7 @@ impl Observed for Agentx {
     const RULES: &'static [Rule] = RULES;
     const UNSEEN: &'static [Unseen] = UNSEEN;
     const SPEC: &'static Spec = &SPEC;
+    const HOST_LINE_MAX: usize = crate::protocol::agentx::HOST_LINE_MAX;
 
     /// Both directions share most of their types: what tells them apart is what only one of them says.
     fn whose(line: &ReadLine<'_, '_>) -> Option<Dir> {

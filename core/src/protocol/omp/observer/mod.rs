@@ -78,6 +78,7 @@ impl Observed for Omp {
     const RULES: &'static [Rule] = RULES;
     const UNSEEN: &'static [Unseen] = UNSEEN;
     const SPEC: &'static Spec = &SPEC;
+    const HOST_LINE_MAX: usize = crate::protocol::omp::HOST_LINE_MAX;
 
     /// Both directions have a `type`; the two have no word in common.
     fn whose(line: &ReadLine<'_, '_>) -> Option<Dir> {

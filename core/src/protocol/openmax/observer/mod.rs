@@ -115,6 +115,7 @@ impl Observed for Openmax {
     const RULES: &'static [Rule] = RULES;
     const UNSEEN: &'static [Unseen] = UNSEEN;
     const SPEC: &'static Spec = &SPEC;
+    const HOST_LINE_MAX: usize = crate::protocol::openmax::HOST_LINE_MAX;
 
     fn whose(line: &ReadLine<'_, '_>) -> Option<Dir> {
         if line.get("cmd").is_some() {
