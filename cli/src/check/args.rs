@@ -22,7 +22,8 @@ pub struct CheckArgs {
     #[arg(long, value_name = "SIDE")]
     pub from: Option<Side>,
 
-    /// The version of the wire that was spoken: openmax 5 or 6 [default: 6], omp's generation 1, 2 or 3 [default: 3]
+    /// The version of the wire that was spoken: openmax 5 or 6 [default: 6], omp's generation 1, 2 or 3 [default: 3],
+    /// openseek 1, or 2 with newer shapes of commands [default: 1]
     #[arg(long, value_name = "N")]
     pub wire: Option<u64>,
 

@@ -332,12 +332,32 @@ fn omp_is_checked_in_files_and_in_plain_lines() {
 }
 
 #[test]
+fn openseek_is_checked_in_files_and_in_plain_lines() {
+    let place = Place::new();
+    let file = fixture("rules/openseek/OS-A09.a.bad.jsonl");
+    let done = place.run(&["check", "--protocol", "openseek", &file], "");
+    assert_eq!(done.code, Some(1), "{}", done.stdout);
+    for part in [
+        "error[OS-A09.a]",
+        "see openseek, Event",
+        "1 error, 0 warnings",
+    ] {
+        assert!(done.stdout.contains(part), "{part}: {}", done.stdout);
+    }
+    let lines = "{\"command\":\"cancel\"}\n{\"command\":\"reboot\"}\n";
+    let done = place.run(&["check", "--protocol", "openseek"], lines);
+    assert!(done.stdout.contains("error[OS-03.c]"), "{}", done.stdout);
+}
+
+#[test]
 fn a_wire_that_the_protocol_does_not_have_is_refused() {
     for (protocol, wire, code) in [
         ("openmax", "5", 0),
         ("openmax", "3", 2),
         ("omp", "1", 0),
         ("omp", "6", 2),
+        ("openseek", "2", 0),
+        ("openseek", "3", 2),
     ] {
         let done = Place::new().run(&["check", "--protocol", protocol, "--wire", wire], "");
         assert_eq!(done.code, Some(code), "{protocol} {wire}: {}", done.stderr);

@@ -145,3 +145,18 @@ fn the_file_of_providers_has_a_page_and_a_schema() {
     let types = place.run(&["spec", "providers", "--format", "typescript"], "");
     assert_eq!((types.code, &*types.stdout), (Some(2), ""));
 }
+
+#[test]
+fn os_10_the_contract_of_openseek_is_printed() {
+    let place = Place::new();
+    let page = place.run(&["spec", "openseek"], "");
+    assert_eq!((page.code, &*page.stderr), (Some(0), ""));
+    for line in ["goal set", "approval_requested", "mcp_no_tools"] {
+        assert!(page.stdout.contains(&format!("### `{line}`")), "{line}");
+    }
+    assert!(page.stdout.contains("| OS-A13 |"));
+    let rules = place.run(&["spec", "openseek", "--format", "rules"], "");
+    assert!(rules.stdout.contains("| [OS-A09.a](#os-a09a) |"));
+    let types = place.run(&["spec", "openseek", "--format", "typescript"], "");
+    assert!(types.stdout.contains("export interface AgentAgentStep {\n"));
+}

@@ -275,7 +275,9 @@ impl Watcher {
                 let host = (both, self.host_ended || self.broken.is_some());
                 self.goals
                     .goes_on(line.remaining.get(), &self.turn, host, object, notes);
-                self.turn.by_goal();
+                if self.turn.running().is_none() {
+                    self.turn.by_goal();
+                }
             }
             Event::GoalBudgetExhausted(line) => {
                 self.goals.exhausted(line.turns.get(), object, notes);

@@ -92,13 +92,12 @@ impl<'a> Event<'a> {
 
     /// What it is called, whether it is known or not.
     pub fn name(&self) -> Cow<'a, str> {
-        match self {
-            Event::Unknown(line) => {
-                let name = line.get_last(TAG).and_then(Raw::string);
-                name.unwrap_or_default()
-            }
-            known => Cow::Borrowed(known.tag().unwrap_or_default()),
+        if let Event::Unknown(line) = self {
+            let name = line.get_last(TAG).and_then(Raw::string);
+            return name.unwrap_or_default();
         }
+        Cow::Borrowed(self.tag().unwrap_or_default())
+    }
     }
 
     /// Whether it ends a turn.
