@@ -98,7 +98,6 @@ impl<'a> Event<'a> {
         }
         Cow::Borrowed(self.tag().unwrap_or_default())
     }
-    }
 
     /// Whether it ends a turn.
     pub const fn is_terminal(&self) -> bool {
