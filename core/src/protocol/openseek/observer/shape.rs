@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::super::rules::Key;
 use super::super::spec::SPEC;
-use crate::json::{JsonFault, JsonFaultKind, Kind, Object, Raw};
+use crate::json::{JsonFault, JsonFaultKind, Kind, Object, Raw, shorten};
 use crate::protocol::observer::{At, Dir, Notes, Severity, at_fault, at_member, span};
 use crate::protocol::spec::LineSpec;
 
@@ -196,7 +196,8 @@ impl Shape {
                 span: span(object.line(), value),
                 ..At::line()
             };
-            notes.add(Key::Spelled.rule(), at, format!("{name} is spelled {text}"));
+            let message = format!("{} is spelled {}", shorten(name), shorten(text));
+            notes.add(Key::Spelled.rule(), at, message);
         }
     }
 }
