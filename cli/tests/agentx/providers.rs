@@ -448,6 +448,64 @@ fn wire_025_ax_s28_a_session_goes_on_with_its_own_provider_alone() {
     assert_eq!(body["messages"].as_array().unwrap().len(), 4);
 }
 
+/// In the other program's place too, by its id, and for a copy.
+#[test]
+fn wire_025_ax_s28_a_copy_is_made_by_the_same_provider_alone_and_stays_with_it() {
+    let home = Home::new();
+    let provider = Provider::start([]);
+    registry(
+        &home,
+        &three(&provider.url(), "http://127.0.0.1:9").to_string(),
+    );
+    let start = |args: &[&str]| {
+        Setup::plain(
+            &home,
+            &[
+                "as",
+                "agentx",
+                "--output-format=stream-json",
+                "--input-format=stream-json",
+            ],
+        )
+        .args(args)
+        .env("FIRST_KEY", "sk-first-sentinel")
+        .env("TURNWIRE_TRUST_PROJECT", home.project().to_str().unwrap())
+    };
+    let turn = |args: &[&str]| {
+        provider.then(openai::says("Hello."));
+        let mut program = start(args).start_as::<Agentx>();
+        let lines = program.turn("Greet me.");
+        program.close_input();
+        assert_eq!(program.wait().code, Some(0));
+        lines.last().unwrap()["session_id"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let refused = |args: &[&str]| {
+        let ended = start(args).run_as::<Agentx>("");
+        assert_eq!(
+            (ended.code, ended.lines.len()),
+            (Some(1), 0),
+            "{}",
+            ended.stderr
+        );
+        assert!(
+            ended.stderr.contains("--provider first"),
+            "{}",
+            ended.stderr
+        );
+    };
+    let first = turn(&["--provider", "first"]);
+    refused(&["--provider", "third", "--resume", &first]);
+    refused(&["--provider", "third", "--resume", &first, "--fork-session"]);
+    let copy = turn(&["--provider", "first", "--resume", &first, "--fork-session"]);
+    assert_ne!(copy, first);
+    refused(&["--provider", "second", "--resume", &copy]);
+    assert_eq!(turn(&["--provider", "first", "--resume", &copy]), copy);
+    assert_eq!(provider.requests().len(), 3);
+}
+
 #[test]
 fn wire_025_a_session_that_no_provider_is_known_of_doesnt_go_on_in_agentx() {
     let home = Home::new();
