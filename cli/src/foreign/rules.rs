@@ -38,7 +38,7 @@ pub fn read(only: Option<&str>, allowed: &[String], disallowed: &[String]) -> To
             )),
             (tool, pattern) => {
                 // A server's name alone is all of its tools.
-                if tool.starts_with("mcp__") && pattern.is_none() {
+                if pattern.is_none() && is_server(&tool) {
                     let all = format!("{tool}__*");
                     tools.rules.push(made(RuleBehaviour::Allow, all, None));
                 }
@@ -86,6 +86,12 @@ fn parse(rule: &str) -> (String, Option<String>) {
     let pattern = rest.strip_suffix(')').unwrap_or(rest).trim();
     let all = pattern.is_empty() || matches!(pattern, "*" | ":*");
     (tool.trim().to_owned(), (!all).then_some(pattern.to_owned()))
+}
+
+/// Whether it names a server of tools, and no tool of it.
+fn is_server(tool: &str) -> bool {
+    let server = tool.strip_prefix("mcp__");
+    server.is_some_and(|server| !server.is_empty() && !server.contains("__"))
 }
 
 /// Whether it is what a command begins with, `git:*`, and nothing beyond that.
@@ -142,7 +148,7 @@ mod tests {
     fn lists_are_cut_at_commas_and_spaces_outside_of_brackets() {
         let lists = [
             "Read,Bash(git add a, b) Write".to_owned(),
-            "mcp__house__add".to_owned(),
+            "mcp__house__add,mcp__shop".to_owned(),
         ];
         let tools = read(Some("Read,Bash"), &lists, &[]);
         assert_eq!(
@@ -151,7 +157,9 @@ mod tests {
                 "Allow Read",
                 "Allow Bash(git add a, b)",
                 "Allow Write",
-                "Allow mcp__house__add"
+                "Allow mcp__house__add",
+                "Allow mcp__shop__*",
+                "Allow mcp__shop"
             ]
         );
         assert_eq!(tools.only.unwrap(), ["Read", "Bash"]);

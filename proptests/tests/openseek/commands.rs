@@ -50,9 +50,8 @@ fn os_a01_os_01_os_10_every_command_reads_and_is_written_byte_for_byte() {
 #[test]
 fn os_04_what_was_added_later_may_be_missing() {
     let mut members = Members::new();
-    let mut read = |line: &str| {
-        written(&Command::read(line.as_bytes(), Shapes::Seed, &mut members).unwrap())
-    };
+    let mut read =
+        |line: &str| written(&Command::read(line.as_bytes(), Shapes::Seed, &mut members).unwrap());
     assert_eq!(
         read(r#"{"command":"steer","text":"x"}"#),
         r#"{"command":"steer","kind":"prompt","text":"x"}"#
