@@ -7,8 +7,8 @@ use turnwire::protocol::agentx::{Agentx, ObserverConfig, Policy};
 
 use crate::observer_kit::{check_of, fixtures};
 
-/// What is wrong with a turn of strict agentx that says these lines between its beginning and its end: the stream of the
-/// rule's fixture, with its middle taken out.
+/// What is wrong with a turn of strict agentx that says these lines between its beginning and its end, and hears those
+/// that answer it: the stream of the rule's fixture, with its middle taken out.
 fn turn(said: &[Value]) -> Vec<String> {
     let kept = fixtures("rules/agentx/WIRE-011.c.ok.jsonl");
     let kept = std::fs::read_to_string(kept).unwrap();
@@ -17,9 +17,17 @@ fn turn(said: &[Value]) -> Vec<String> {
     let mut stream = begins.join("\n") + "\n";
     for (number, line) in (1..).zip(said) {
         let mut line = line.clone();
-        line["session_id"] = "ses_00000000000000000000000000000001".into();
-        line["uuid"] = format!("00000000-0000-4000-8000-{number:012}").into();
-        let row = json!({"dir": "out", "line": line.to_string()});
+        let kind = line["type"].as_str().unwrap();
+        let dir = if kind == "control_response" {
+            "in"
+        } else {
+            "out"
+        };
+        if !kind.starts_with("control_") {
+            line["session_id"] = "ses_00000000000000000000000000000001".into();
+            line["uuid"] = format!("00000000-0000-4000-8000-{number:012}").into();
+        }
+        let row = json!({"dir": dir, "line": line.to_string()});
         stream += &(row.to_string() + "\n");
     }
     // There may be more replies than in the fixture.
@@ -80,6 +88,36 @@ fn wire_011_a_call_before_a_compaction_can_have_been_of_a_void_reply() {
     assert_eq!(turn(&void), ["WIRE-011.c info"]);
     let lost = [&summary[..], &[call("msg_1", "a"), last()]].concat();
     assert_eq!(turn(&lost), ["WIRE-011.c error"]);
+}
+
+/// WIRE-004.e: the result of one call doesn't show that the agent has read the answer about another, which the host gave
+/// behind it. The last one's result does.
+#[test]
+fn wire_004_an_answer_can_be_on_its_way_while_another_call_ends() {
+    let state =
+        |state: &str| json!({"type": "system", "subtype": "session_state_changed", "state": state});
+    let asks = |call: &str| {
+        json!({"type": "control_request", "request_id": format!("req_{call}"), "request": {
+            "subtype": "can_use_tool", "tool_name": "look", "input": {}, "description": "d", "tool_use_id": call}})
+    };
+    let allows = |call: &str| {
+        json!({"type": "control_response", "response": {"subtype": "success", "request_id": format!("req_{call}"),
+            "response": {"behavior": "allow", "updatedInput": {}}}})
+    };
+    let begin = [
+        call("msg_1", "a"),
+        call("msg_1", "b"),
+        state("requires_action"),
+        asks("a"),
+        asks("b"),
+        allows("b"),
+        allows("a"),
+    ];
+    let (a, b, runs) = (result("a"), result("b"), state("running"));
+    let told = |rest: &[Value]| turn(&[&begin[..], rest, &[last()]].concat());
+    assert_eq!(told(&[b.clone(), runs.clone(), a.clone()]), [""; 0]);
+    assert_eq!(told(&[runs, b.clone(), a.clone()]), [""; 0]);
+    assert_eq!(told(&[b, a]), ["WIRE-004.e error"]);
 }
 
 /// WIRE-003.i: a last reply that is empty has no record, so an empty result is the text of one. Another text isn't.

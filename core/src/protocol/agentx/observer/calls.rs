@@ -36,6 +36,8 @@ pub(super) struct Calls {
     reply: u64,
     /// Replies that have got a result: they weren't void.
     kept: BTreeSet<u64>,
+    /// Where the host decided last.
+    decided: Option<Place>,
     unsure: bool,
 }
 
@@ -90,6 +92,7 @@ impl Calls {
 
     /// The host has decided.
     pub(super) fn decided(&mut self, call: u64, allow: bool, place: Place) {
+        self.decided = Some(place);
         if let Some(open) = self.ids.get_mut(call) {
             open.decided = Some((allow, place));
         }
@@ -216,7 +219,12 @@ impl Watcher {
                 }
             }
             if here.sides == Sides::Both && !self.is_closed() {
-                let open = self.asks.permission().is_some();
+                // That the agent has read one answer doesn't show that it has read those behind it.
+                let later = self
+                    .calls
+                    .decided
+                    .is_some_and(|last| last.line > place.line);
+                let open = later || self.asks.permission().is_some();
                 self.turn.called(open, most, notes);
             }
         }

@@ -259,7 +259,8 @@ impl Turn {
         }
     }
 
-    /// A call has its result, and its permission was answered. `open`: another one is asked for.
+    /// A call has its result, and its permission was answered. `open`: another one is asked for, as far as the agent has
+    /// read.
     pub(super) fn called(&mut self, open: bool, most: Severity, notes: &mut Notes) {
         if !open {
             self.waits(most, notes);
