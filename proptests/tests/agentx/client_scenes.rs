@@ -636,18 +636,40 @@ fn wire_003_pieces_of_a_reply_behind_a_whole_one_are_shown_once() {
     rig.tool_result("c1", "done", false);
     rig.says("m3", "three");
     rig.ends(&json!({"prompt_uuid":"u1","result":"three"}));
-    let shown: Vec<String> = rig
-        .out
-        .iter()
-        .filter_map(|out| match out {
-            Out::Event(Event {
-                what: What::Delta { text, .. },
-                ..
-            }) => Some(text.to_string()),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(shown, ["one ", "tw", "o", "!", "three"]);
+    assert_eq!(shown(&rig), ["one ", "tw", "o", "!", "three"]);
+    assert_eq!(rig.findings(), [""; 0]);
+}
+
+/// The pieces that a host is shown.
+fn shown(rig: &Rig) -> Vec<String> {
+    let pieces = rig.out.iter().filter_map(|out| match out {
+        Out::Event(Event {
+            what: What::Delta { text, .. },
+            ..
+        }) => Some(text.to_string()),
+        _ => None,
+    });
+    pieces.collect()
+}
+
+/// WIRE-003: an interrupt ends a reply that has made its calls. Text that has begun behind them is still told whole, and
+/// shown once.
+#[test]
+fn wire_003_text_behind_a_call_is_shown_once_across_an_interrupt() {
+    let mut rig = Rig::strict();
+    rig.user("hi", "u1");
+    rig.state("running");
+    rig.calls("m1", "c1", "look");
+    rig.stream(&json!({"type":"response.output_text.delta","delta":"hello "}));
+    rig.cancel(QueueFate::Run);
+    rig.answers(2, None);
+    rig.says("m1", "hello ");
+    rig.tool_result("c1", "not begun", true);
+    rig.ends(
+        &json!({"prompt_uuid":"u1","subtype":"error_during_execution","is_error":true,"result":null,
+        "stop_reason":"cancelled"}),
+    );
+    assert_eq!(shown(&rig), ["hello "]);
     assert_eq!(rig.findings(), [""; 0]);
 }
 

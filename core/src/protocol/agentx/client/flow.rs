@@ -482,11 +482,12 @@ impl Flow {
         }
     }
 
-    /// An interrupt is acknowledged. A reply whose calls were told is whole: they were what was cancelled.
+    /// An interrupt is acknowledged. A reply whose calls were told is whole: they were what was cancelled. If text has begun
+    /// behind them, its record is still to come.
     pub(super) fn acknowledged(&mut self, book: &mut Book, out: &mut Out) {
         if self
             .reply()
-            .is_some_and(|reply| !reply.streamed && reply.has_calls())
+            .is_some_and(|reply| !reply.streamed && reply.has_calls() && !reply.is_growing())
         {
             self.end_request(&Cut::Over, Tail::NONE, book, out);
         }

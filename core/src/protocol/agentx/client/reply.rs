@@ -236,8 +236,13 @@ impl Reply {
         let (Some(text), Some(last)) = (first, self.blocks.values().next_back()) else {
             return false;
         };
-        let goes_on = !self.streamed && !last.told && last.whole.is_none();
-        goes_on && !last.text.is_empty() && text.starts_with(&last.text)
+        self.is_growing() && !last.text.is_empty() && text.starts_with(&last.text)
+    }
+
+    /// Whether pieces in the strict wire's own form have come whose block hasn't been told whole.
+    pub(super) fn is_growing(&self) -> bool {
+        let last = self.blocks.values().next_back();
+        !self.streamed && last.is_some_and(|last| !last.told && last.whole.is_none())
     }
 
     fn grow(&mut self, number: u32, kind: Kind, text: &str, out: &mut Out) {
