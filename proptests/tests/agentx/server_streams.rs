@@ -216,6 +216,25 @@ fn wire_003_a_block_that_begins_within_another_waits_until_that_is_whole() {
     assert_eq!(told, [first, second].concat());
 }
 
+/// WIRE-003: text that waits behind a call is shown though the session breaks before the call is whole.
+#[test]
+fn wire_003_text_that_waits_is_shown_when_its_reply_comes_to_nothing() {
+    let story = "turnwire scenario 1\n> prompt if-idle\n+ model 1 half-call\n+ model 1 text \"so\"\n+ fault\n";
+    for policy in [Policy::CLAUDE, Policy::AGENTX] {
+        let story = story_of(&Scenario::parse(story).unwrap(), &policy);
+        let lines = lines(policy, &story);
+        let text: String = lines
+            .iter()
+            .filter(|line| line["type"] == "stream_event")
+            .filter_map(|line| {
+                let delta = &line["event"]["delta"];
+                delta["text"].as_str().or(delta.as_str())
+            })
+            .collect();
+        assert_eq!(text, "so", "{lines:?}");
+    }
+}
+
 /// What the strict wire tells of replies in the story of this text: `+` a piece, a block by its type.
 fn strict_blocks(story: &str) -> Vec<String> {
     let policy = Policy::AGENTX;

@@ -25,6 +25,20 @@ fn the_plainest_story_is_clean_in_each_preset() {
     }
 }
 
+/// A prompt that still waits when the agent's time to finish is over has a result that says so, and the exit isn't clean.
+#[test]
+fn wire_eof_001_a_prompt_that_never_had_its_turn_has_a_result() {
+    let story = "turnwire scenario 1\nset mode accept-edits\nset stopped 1\nset tool_timeout 7s\nset drain_timeout 11s\n\
+                 set steps 1\nset odd late-snapshots\nset ending silent\nset leave end-of-input\n\
+                 > prompt queue next\n+ model 101 finish\n> prompt follow-up\n> prompt follow-up\n\
+                 + model 30 text \"hello \"\n@ jump\n";
+    let report = play(&Scenario::parse(story).unwrap());
+    report.assert_clean();
+    let report = report.to_string();
+    assert_eq!(report.matches("\"input_error\"").count(), 2, "{report}");
+    assert!(report.contains("exit 1"), "{report}");
+}
+
 proptest! {
     #![proptest_config(config(150))]
 

@@ -233,6 +233,18 @@ impl Open {
         first
     }
 
+    /// The reply is over and void: pieces that wait are shown, as those before them were. The last block stays open, and
+    /// no record is written.
+    pub(super) fn show_rest(&mut self, pen: &mut Pen<'_>) {
+        while let Some(later) = self.later.pop_front() {
+            if later.head.is_none() && later.pieces.is_empty() {
+                continue;
+            }
+            self.stop(pen);
+            self.begin(&later, pen);
+        }
+    }
+
     /// Tells of the blocks that waited, up to the next one that isn't whole or still has to wait. The first record that is written.
     fn go_on(&mut self, pen: &mut Pen<'_>) -> Option<String> {
         let mut first = None;
@@ -240,12 +252,7 @@ impl Open {
             let Some(later) = self.later.pop_front() else {
                 break;
             };
-            if let Some(head) = &later.head {
-                self.start(later.block, head, pen);
-            }
-            for (kind, text) in &later.pieces {
-                self.grow(later.block, *kind, text, pen.printer, pen.out);
-            }
+            self.begin(&later, pen);
             if let Some(content) = &later.content
                 && !self.hold(later.block, content)
             {
@@ -254,6 +261,16 @@ impl Open {
             }
         }
         first
+    }
+
+    /// What was said of a block that waited.
+    fn begin(&mut self, later: &Later, pen: &mut Pen<'_>) {
+        if let Some(head) = &later.head {
+            self.start(later.block, head, pen);
+        }
+        for (kind, text) in &later.pieces {
+            self.grow(later.block, *kind, text, pen.printer, pen.out);
+        }
     }
 
     fn stop(&mut self, pen: &mut Pen<'_>) {

@@ -267,9 +267,12 @@ impl Replies {
         let Some(open) = self.open_of(run, message.id) else {
             return;
         };
-        let told = kept
-            .then(|| open.tell_rest(&message.content, *stop == Stop::Cancelled, pen))
-            .flatten();
+        let told = if kept {
+            open.tell_rest(&message.content, *stop == Stop::Cancelled, pen)
+        } else {
+            open.show_rest(pen);
+            None
+        };
         let at = open.at();
         if let Some(uuid) = told {
             self.remember(message.id, uuid);

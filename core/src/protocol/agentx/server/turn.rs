@@ -285,7 +285,12 @@ impl Face {
         let unapplied = !note.is_context()
             && !note.is_applied()
             && !matches!(end, End::Dropped(_) | End::Withdrawn);
-        if note.is_local() {
+        // What was accepted before the input ended has its result, also where the time for it is over (WIRE-EOF-001).
+        let late = *end == End::Dropped(DropWhy::Closed) && self.input == super::Input::Ended;
+        if late && !note.is_context() {
+            let error = "The agent left before the prompt had its turn";
+            self.input_error(note.uuid.as_deref(), error, out);
+        } else if note.is_local() {
             self.local_ended(&note, end, out);
         } else if unapplied {
             // It ended in a turn that never applied it: blocked, or failed before it began.
