@@ -9,6 +9,7 @@
 //! no other protocol.
 
 pub mod agentx;
+mod approvals;
 mod client;
 mod credentials;
 mod heard;
@@ -19,6 +20,7 @@ pub mod observer;
 pub mod omp;
 pub mod openmax;
 pub mod openseek;
+mod said;
 mod server;
 pub mod spec;
 mod wire;

@@ -1,25 +1,15 @@
-//! What openseek owes: its lines are read, written and judged, and nothing speaks them yet.
+//! What openseek owes: its engine is there, and nothing of ours drives one yet.
 
 /// What is still owed in part, or whole.
 pub const OWES: &[(&str, &str)] = &[
-    ("OS-02", SERVER),
-    ("OS-03", SERVER),
-    ("OS-07", SERVER),
-    ("OS-08", SERVER),
-    ("OS-09", SERVER),
-    ("OS-10", SERVER),
+    ("OS-03", CLIENT),
+    ("OS-10", CLIENT),
     ("OS-11", "no run of ours has a session within a session yet"),
     ("OS-12", "nothing of ours stores jobs yet"),
-    ("OS-13", SERVER),
-    ("OS-A06", SERVER),
-    ("OS-A07", SERVER),
-    ("OS-A08", SERVER),
-    ("OS-A09", SERVER),
-    ("OS-A10", SERVER),
-    ("OS-A11", SERVER),
-    ("OS-A12", SERVER),
-    ("OS-A13", SERVER),
+    ("OS-A07", CLIENT),
+    ("OS-A08", CLIENT),
+    ("OS-A09", CLIENT),
+    ("OS-A10", "no session of ours pursues a goal yet"),
 ];
 
-const SERVER: &str =
-    "lines are read, written and judged; there is no agent and no host of ours yet";
+const CLIENT: &str = "there is an engine of ours, and no host yet";

@@ -10,8 +10,11 @@
 
 mod commands;
 mod events;
+mod kit;
 mod names;
 mod observer;
+mod server;
+mod server_scenes;
 mod tables;
 
 /// The lines of a file, one a record.

@@ -157,7 +157,9 @@ fn os_a06_a_signal_excuses_an_open_turn() {
             .collect::<Vec<_>>()
     };
     assert_eq!(died(None), [Severity::Warning]);
-    assert_eq!(died(Some(1)), [Severity::Error]);
+    assert_eq!(died(Some(2)), [Severity::Error]);
+    // It may be a run, which says elsewhere why its turn failed.
+    assert_eq!(died(Some(1)), [Severity::Warning]);
     assert_eq!(died(Some(-9)), []);
 }
 

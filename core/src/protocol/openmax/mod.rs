@@ -5,7 +5,6 @@
 //! no command ids and no queue, so this Server has little to remember: the prompt whose `done` it owes, a
 //! `message_done` that waits for its usage, open approvals, and lines that came before an earlier one was answered.
 
-mod approvals;
 mod client;
 mod fault;
 mod guarantees;

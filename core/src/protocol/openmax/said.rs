@@ -15,6 +15,8 @@ use super::wire::{
 use super::{Openmax, PROTO, PROTOCOL_VERSION};
 use crate::json::{self, Kind as JsonKind, Raw, ScanRules};
 use crate::protocol::Outbox;
+use crate::protocol::ids::uuid;
+use crate::protocol::said::{joined, output};
 use crate::vocab::*;
 
 /// The most bytes of one message in a `transcript`, its ellipsis included.
@@ -339,7 +341,9 @@ impl Face {
                 out,
             );
         }
-        let line = request(self.approvals.open(ask), permission);
+        let seed = self.config.seed;
+        let name = |number| uuid(&seed, number);
+        let line = request(self.approvals.open(ask, name), permission);
         self.turns.printer.event(&line, out);
         if self.is_closing() {
             answer(ask, Err(ReplyFault::HostGone), out);
@@ -420,36 +424,6 @@ fn request<'a>(wire: &'a str, permission: &'a PermissionAsk) -> ApprovalRequest<
         source_path: source_path.into(),
         source_sha: source_sha.into(),
         env: Names(permission.env.iter().map(|name| (&**name).into()).collect()),
-    }
-}
-
-fn joined(first: &str, between: &str, second: &str) -> String {
-    let between = if first.is_empty() || second.is_empty() {
-        ""
-    } else {
-        between
-    };
-    format!("{first}{between}{second}")
-}
-
-/// A result's text blocks, a line break between them. Media has no form here.
-fn output(content: &[Block]) -> Cow<'_, str> {
-    let texts: Vec<&str> = content
-        .iter()
-        .filter_map(|block| match block {
-            Block::Text(text) => Some(&**text),
-            Block::Thinking { .. }
-            | Block::Redacted(_)
-            | Block::Media { .. }
-            | Block::ToolUse { .. }
-            | Block::ToolResult { .. }
-            | Block::Opaque(_) => None,
-        })
-        .collect();
-    match texts.as_slice() {
-        [] => "".into(),
-        [one] => (*one).into(),
-        [..] => texts.join("\n").into(),
     }
 }
 

@@ -4,7 +4,6 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::{String, ToString};
 use alloc::vec;
 
-use super::approvals::Approvals;
 use super::turn::{Own, Turns};
 use super::wire::{
     AgentLine, ApprovalMode, Approve, HostLine, ModeSet, ProtocolError, Refrozen, User, WireFault,
@@ -12,6 +11,7 @@ use super::wire::{
 use super::{Extra, Fault, Openmax, ServerConfig};
 use crate::frame::{Split, SplitKind};
 use crate::json::{JsonFaultKind, Members};
+use crate::protocol::approvals::Approvals;
 use crate::protocol::{Outbox, ServerFace};
 use crate::vocab::*;
 
@@ -116,7 +116,7 @@ impl ServerFace<Openmax> for Face {
             input: Input::Reading,
             inbox: Inbox::default(),
             awaited: None,
-            approvals: Approvals::new(config.seed),
+            approvals: Approvals::default(),
             replies: BTreeMap::new(),
             turns: Turns::new(config.coalesce_us, config.hold_done_us),
             signal: None,
@@ -475,8 +475,8 @@ impl Face {
         self.refuse_waiting(out);
         self.input = Input::Closing;
         let code = match (self.signal, why) {
-            (Some(signal), _) => signal_code(signal),
-            (None, CloseWhy::Signal(signal)) => signal_code(*signal),
+            (Some(signal), _) => signal.exit_code(),
+            (None, CloseWhy::Signal(signal)) => signal.exit_code(),
             (None, CloseWhy::Fault(failure)) => {
                 out.diagnostic(failure.text.clone());
                 1
@@ -526,13 +526,4 @@ pub(super) fn refuse(fault: &Fault, out: &mut Outbox<Openmax>) {
         }
         .encode(line)
     });
-}
-
-/// The exit code of a process that a signal ended.
-fn signal_code(signal: Signal) -> u8 {
-    match signal {
-        Signal::Interrupt => 130,
-        Signal::Terminate => 143,
-        Signal::Hangup => 129,
-    }
 }

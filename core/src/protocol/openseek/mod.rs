@@ -8,7 +8,9 @@ mod guarantees;
 mod names;
 mod observer;
 mod preset;
+mod protocol;
 mod rules;
+mod server;
 mod spec;
 pub mod wire;
 
@@ -19,12 +21,9 @@ pub use names::{
 };
 pub use observer::{ObserverConfig, Watcher};
 pub use preset::{Asking, preset};
+pub use protocol::{Mode, Openseek, OpenseekExtra, RunCannotAsk, ServerConfig};
 pub use rules::{RULES, UNSEEN};
 pub use spec::SPEC;
-
-/// The contract.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Openseek;
 
 /// The longest line of a host that is held, in bytes of content: 64 MiB. The contract sets none; this is ours.
 pub const HOST_LINE_MAX: usize = 64 * 1024 * 1024;

@@ -185,7 +185,7 @@ catalogue! {
         "A prompt never began a turn, and no cancel can have taken it out. Warning where the engine's exit wasn't seen."
     DiedInTurn = "OS-A06.f" Error Agent SERVE
         "a turn that began ends"
-        "The engine's lines end within a turn. Warning where the engine's exit wasn't seen; nothing if a signal ended it."
+        "The engine's lines end within a turn. Warning where the engine's exit wasn't seen; nothing if a signal ended it, or for a run that left with 1."
 
     SteerUnsent = "OS-A07.a" Error Both SERVE
         "steer_applied applies a steer of the host"
@@ -195,7 +195,7 @@ catalogue! {
         "No steer of kind prompt with this text waits. Commands are never dropped."
     SteerOwed = "OS-A07.c" Error Both SERVE
         "every steer ends"
-        "A steer was neither applied nor dropped. Warning where the engine's exit wasn't seen."
+        "A steer was neither applied nor dropped; a command may also have been a `session_error`. Warning where the engine's exit wasn't seen."
     SteerOrder = "OS-A07.d" Warning Both SERVE
         "steers are applied in their order"
         "An older steer of this kind still waits."

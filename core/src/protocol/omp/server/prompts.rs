@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::ticket::{Ticket, Until, refusal};
+use super::ticket::{Ticket, Until};
 use super::{Face, Pending};
 use crate::json::{Raw, Str};
 use crate::protocol::Outbox;
@@ -15,6 +15,7 @@ use crate::protocol::omp::wire::{
     Any, CommandOutput, Data, Image, ImageBlock, Kept, PromptAck, PromptError, PromptResult,
     PromptStatus, QueueUpdate, QueuedMessages, RestoredMessage,
 };
+use crate::protocol::said::refusal;
 use crate::vocab::*;
 
 /// The text of a prompt that comes into an open run and doesn't say what is to become of it.

@@ -4,7 +4,7 @@ use super::calls::ToolStart;
 use super::commands::payload;
 use super::prompts::Prompts;
 use super::run::{Pen, RequestEnd, Run};
-use super::ticket::{Until, refusal};
+use super::ticket::Until;
 use super::{Face, Input, Pending, Subscription, entries};
 use crate::protocol::Outbox;
 use crate::protocol::omp::Omp;
@@ -14,6 +14,7 @@ use crate::protocol::omp::wire::{
     ModelChanged, Notice, NoticeLevel, Removed, SessionInfoUpdate, SessionSettled,
     SubagentLifecycle, ThinkingLevelChanged,
 };
+use crate::protocol::said::refusal;
 use crate::protocol::wire::Hole;
 use crate::vocab::*;
 

@@ -4,12 +4,13 @@ use alloc::format;
 use alloc::string::String;
 
 use super::entries::entry_id;
-use super::ticket::{Ticket, refusal};
+use super::ticket::Ticket;
 use super::{Face, Pending};
 use crate::json::Str;
 use crate::protocol::Outbox;
 use crate::protocol::omp::Omp;
 use crate::protocol::omp::wire::{Branched, Cancelled, Command as Line, Data, Opened};
+use crate::protocol::said::refusal;
 use crate::vocab::*;
 
 /// Which change it is, for its answer.

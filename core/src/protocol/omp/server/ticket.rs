@@ -8,6 +8,7 @@ use crate::json::Raw;
 use crate::protocol::Outbox;
 use crate::protocol::omp::Omp;
 use crate::protocol::omp::wire::{Any, Data};
+use crate::protocol::said::refusal;
 use crate::vocab::{Refusal, TurnId};
 
 /// A command that must be answered. It is given up by answering it.
@@ -148,24 +149,5 @@ impl Face {
         for held in core::mem::take(&mut self.held) {
             self.give(held.ticket, held.data.as_deref(), out);
         }
-    }
-}
-
-/// Why an agent refused a command, where the contract has no text for it.
-pub(super) fn refusal(why: &Refusal) -> String {
-    match why {
-        Refusal::Busy => "The session is busy".into(),
-        Refusal::Empty => "There is nothing to send".into(),
-        Refusal::Cancelled => "Cancelled before it was admitted".into(),
-        Refusal::Untrusted(project) => alloc::format!("The project isn't trusted: {project}"),
-        Refusal::Blocked { text, .. } => (&**text).into(),
-        Refusal::Unknown => "No such thing".into(),
-        Refusal::AlreadySettled => "Already settled".into(),
-        Refusal::Closing => "The session is closing".into(),
-        Refusal::Full => "Too much is waiting".into(),
-        Refusal::TooLarge => "Too large".into(),
-        Refusal::Unsupported(what) => alloc::format!("Not available: {what}"),
-        Refusal::Invalid(text) => (&**text).into(),
-        Refusal::Failed(failure) => (&*failure.text).into(),
     }
 }

@@ -285,6 +285,7 @@ impl Watcher {
             Event::CommandError(line) => {
                 self.errors.error(&line.error, place, both, object, notes);
             }
+            Event::SessionError(_) => self.steers.unstored(),
             Event::SessionStarted(_) => {
                 if self.session.is_some() || self.turn.any() {
                     let at = At::line().with(Dir::Agent, self.session, "the first one");
@@ -329,7 +330,6 @@ impl Watcher {
             | Event::SubrunFinished(_)
             | Event::WorkflowStarted(_)
             | Event::WorkflowFinished(_)
-            | Event::SessionError(_)
             | Event::WorkspaceCreated(_)
             | Event::FleetStarted(_)
             | Event::McpConfigIgnored(_)

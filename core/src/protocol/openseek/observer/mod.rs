@@ -165,7 +165,13 @@ impl Watch for Watcher {
             // A signal: nobody promised anything.
             Some(_) => return,
         };
-        self.turn.finish(severity, notes);
+        // A run says elsewhere why its turn failed, and leaves with 1.
+        let failed = !self.commanded && self.exit == Some(1);
+        match (failed, self.session) {
+            (true, Some(_)) => {}
+            (true, None) => self.turn.finish(Severity::Warning, notes),
+            (false, _) => self.turn.finish(severity, notes),
+        }
         if sides == Sides::Both && !self.lost {
             self.turn.owed(severity, notes);
             self.errors.owed(severity, notes);

@@ -123,6 +123,15 @@ impl Steers {
         }
     }
 
+    /// Something couldn't be stored: the oldest command may have been it.
+    pub(super) fn unstored(&mut self) {
+        let mut commands = self.waiting.iter_mut();
+        let oldest = commands.find(|steer| steer.kind == SteerKind::Command && !steer.excused);
+        if let Some(steer) = oldest {
+            steer.excused = true;
+        }
+    }
+
     /// What never ended.
     pub(super) fn owed(&self, severity: Severity, notes: &mut Notes) {
         let owed = self.waiting.iter().find(|steer| !steer.excused);

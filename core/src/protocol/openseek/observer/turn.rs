@@ -34,6 +34,8 @@ pub(super) struct Turn {
     step: i32,
     /// The end of the turn before.
     ended: Option<(End, Place)>,
+    /// The same, of a turn that had begun: a prompt that was refused says nothing of how work goes.
+    worked: Option<(End, Place)>,
     /// A line couldn't be read: nothing of this turn's order is judged.
     blurred: bool,
     /// Turns that began.
@@ -68,9 +70,9 @@ impl Turn {
         self.open.filter(|_| !self.blurred)
     }
 
-    /// How the last turn ended.
+    /// How the last turn ended that had begun.
     pub(super) fn last(&self) -> Option<(End, Place)> {
-        self.ended
+        self.worked
     }
 
     pub(super) fn is_blurred(&self) -> bool {
@@ -166,10 +168,14 @@ impl Turn {
         if self.open.is_none() && !self.blurred {
             self.bare(end, both, notes);
         }
+        let refused = self.open.is_none() && !self.blurred && end == End::Failed;
         self.open = None;
         self.step = 0;
         self.blurred = false;
         self.ended = Some((end, place));
+        if !refused {
+            self.worked = self.ended;
+        }
     }
 
     /// An end where no turn is open: of a turn without steps, or a second one.

@@ -1,48 +1,40 @@
-//! The approvals that are open on the wire.
+//! The questions that are open on the wire, of protocols whose hosts answer them by an id.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::protocol::ids::uuid;
 use crate::vocab::AskId;
 
 /// One question whose answer is open.
 #[derive(Debug)]
-pub(super) struct Approval {
-    pub(super) ask: AskId,
-    pub(super) wire: String,
+pub(in crate::protocol) struct Approval {
+    pub(in crate::protocol) ask: AskId,
+    pub(in crate::protocol) wire: String,
     /// The host has answered; the agent hasn't closed it yet.
-    pub(super) answered: bool,
+    pub(in crate::protocol) answered: bool,
 }
 
 /// The approvals that the host was asked for and that aren't closed.
 ///
-/// A closed one needs no record: an id that isn't open is refused with one text, whether it was settled or never
-/// issued.
-#[derive(Debug)]
-pub(super) struct Approvals {
-    seed: [u8; 32],
+/// A closed one needs no record: an id that isn't open is as good as one that was never issued.
+#[derive(Debug, Default)]
+pub(in crate::protocol) struct Approvals {
     issued: u64,
     /// In order of creation.
     open: Vec<Approval>,
 }
 
 impl Approvals {
-    pub(super) fn new(seed: [u8; 32]) -> Self {
-        Approvals {
-            seed,
-            issued: 0,
-            open: Vec::new(),
-        }
-    }
-
-    /// Issues an id for a question.
-    pub(super) fn open(&mut self, ask: AskId) -> &str {
+    /// Issues an id for a question: what `name` makes of its number, counted from 1.
+    pub(in crate::protocol) fn open(
+        &mut self,
+        ask: AskId,
+        name: impl FnOnce(u64) -> String,
+    ) -> &str {
         self.issued += 1;
-        let wire = uuid(&self.seed, self.issued);
         self.open.push(Approval {
             ask,
-            wire,
+            wire: name(self.issued),
             answered: false,
         });
         self.open
@@ -50,8 +42,14 @@ impl Approvals {
             .map_or("", |approval| approval.wire.as_str())
     }
 
+    /// An id for a question that is settled as it is asked.
+    pub(in crate::protocol) fn settled(&mut self, name: impl FnOnce(u64) -> String) -> String {
+        self.issued += 1;
+        name(self.issued)
+    }
+
     /// Marks an open approval as answered and names its question. `None`: it isn't open, or was answered.
-    pub(super) fn answer(&mut self, wire: &str) -> Option<AskId> {
+    pub(in crate::protocol) fn answer(&mut self, wire: &str) -> Option<AskId> {
         let approval = self
             .open
             .iter_mut()
@@ -61,18 +59,18 @@ impl Approvals {
     }
 
     /// The questions that the host hasn't answered, oldest first.
-    pub(super) fn unanswered(&self) -> impl Iterator<Item = AskId> {
+    pub(in crate::protocol) fn unanswered(&self) -> impl Iterator<Item = AskId> {
         let open = self.open.iter().filter(|approval| !approval.answered);
         open.map(|approval| approval.ask)
     }
 
     /// All open questions, oldest first.
-    pub(super) fn open_asks(&self) -> Vec<AskId> {
+    pub(in crate::protocol) fn open_asks(&self) -> Vec<AskId> {
         self.open.iter().map(|approval| approval.ask).collect()
     }
 
     /// Takes a closed question out and gives its id.
-    pub(super) fn close(&mut self, ask: AskId) -> Option<String> {
+    pub(in crate::protocol) fn close(&mut self, ask: AskId) -> Option<String> {
         let index = self.open.iter().position(|approval| approval.ask == ask)?;
         Some(self.open.remove(index).wire)
     }
@@ -80,13 +78,16 @@ impl Approvals {
 
 #[cfg(test)]
 mod tests {
+    use alloc::format;
+
     use super::*;
 
     #[test]
-    fn om_11_an_approval_is_answered_once() {
-        let mut approvals = Approvals::new([1; 32]);
-        let one = String::from(approvals.open(AskId(5)));
-        let two = String::from(approvals.open(AskId(6)));
+    fn om_11_os_a08_an_approval_is_answered_once() {
+        let mut approvals = Approvals::default();
+        let name = |number| format!("ask-{number}");
+        let one = String::from(approvals.open(AskId(5), name));
+        let two = String::from(approvals.open(AskId(6), name));
         assert_eq!(approvals.answer("nothing"), None);
         assert_eq!(approvals.answer(&one), Some(AskId(5)));
         assert_eq!(approvals.answer(&one), None);

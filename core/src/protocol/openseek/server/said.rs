@@ -1,0 +1,875 @@
+//! What the agent says, event by event.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::prompts::Said;
+use super::turn::{answer_text, int, say, spent};
+use super::{Bare, Compacting, Face, Input, Pending, command_error, jobs};
+use crate::protocol::Outbox;
+use crate::protocol::heard::cut;
+use crate::protocol::ids::hex16;
+use crate::protocol::openseek::wire::{
+    AgentAborted, AgentFinished, AgentSetupFailed, ApprovalRequested, ApprovalResolved,
+    AutoCompactionFailed, AutoCompactionFinished, AutoCompactionStarted, BLANK_GOAL,
+    BackgroundNotice, CompactionFailed, CompactionFinished, CompactionStarted, ContextYield,
+    GoalBlocked, GoalBudgetExhausted, GoalCheck, GoalContinue, GoalReminder, GoalUnblocked,
+    GoalUpdated, JobChanged, JobStopOutcome, JobStopResult, JobsSnapshot, MaxStepsExhausted,
+    PlanReminder, SessionError, SessionStarted, SteerApplied, SubrunFinished, SubrunStarted,
+    TurnFailed,
+};
+use crate::protocol::openseek::{Asking, Openseek};
+use crate::protocol::said::{joined, refusal};
+use crate::vocab::*;
+
+/// What a cancelled turn, and nothing else, is said to have ended for.
+const INTERRUPTED: &str = "interrupted";
+
+impl Face {
+    /// One event. Never a delta.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "the rest is the turn's")]
+    pub(super) fn said(&mut self, event: &Event, out: &mut Outbox<Openseek>) {
+        match &event.what {
+            // Questions are the same whoever asks; nothing else of what is within a nested run has a line.
+            What::Asked { ask, body } => self.asked(*ask, body, out),
+            What::AskClosed { ask, how } => self.ask_closed(*ask, how, out),
+            _ if event.run != RunId::MAIN => {}
+            What::Opened(info) => self.begin(info, out),
+            What::Closed { why } => self.closed(why, out),
+            What::Replied { command, reply } => self.replied(*command, reply, out),
+            What::PromptApplied { prompt, .. } => self.applied(*prompt, out),
+            What::PromptEnded { prompt, end } => self.prompt_ended(*prompt, end, out),
+            What::CompactionStarted { trigger, span, .. } => {
+                self.compaction_started(*trigger, *span, out);
+            }
+            What::CompactionEnded { result } => self.compaction_ended(result, out),
+            What::Goal(news) => goal_news(news, out),
+            What::Job(step, job) => {
+                let (kind, record) = jobs::changed(*step, job);
+                let job = record.into();
+                say(
+                    JobChanged {
+                        kind,
+                        job,
+                        ..JobChanged::default()
+                    },
+                    out,
+                );
+            }
+            What::RunStarted {
+                run, kind, label, ..
+            } => self.run_started(*run, kind, label, out),
+            What::RunEnded {
+                run,
+                status,
+                steps,
+                usage,
+                ..
+            } => self.run_ended(*run, *status, *steps, usage.as_ref(), out),
+            What::Notice { level, code, text } => {
+                notice(*level, code.as_deref(), text, out);
+            }
+            what => self.turn_event(what, out),
+        }
+    }
+
+    /// What a turn is made of.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "the rest has no line")]
+    fn turn_event(&mut self, what: &What, out: &mut Outbox<Openseek>) {
+        match what {
+            What::TurnStarted { cause, .. } => {
+                self.turn
+                    .started(*cause == Cause::Goal || *cause == Cause::Job);
+            }
+            What::TurnEnded { end, answer, .. } => self.turn_ended(end, answer.as_ref(), out),
+            What::StepStarted { .. } => self.turn.step_started(out),
+            What::StepEnded { .. } => self.turn.step_over(out),
+            What::RequestStarted { attempt, .. } => self.turn.request_started(*attempt, out),
+            What::RequestEnded { outcome, usage, .. } => {
+                self.turn.request_ended(outcome, *usage, out);
+            }
+            What::RetryScheduled {
+                attempt, max, why, ..
+            } => self.turn.retry(*attempt, *max, &why.text, out),
+            What::MessageStarted { .. } => self.turn.message_started(out),
+            What::MessageEnded { message, kept, .. } => self.turn.message(message, *kept, out),
+            What::Message(message) => self.message(message, out),
+            What::ToolStarted {
+                call,
+                provider_id,
+                name,
+                input,
+                side_effect,
+                ..
+            } => {
+                let always = self.config.mode.asking() == Asking::Always;
+                let gated = (always && side_effect.changes_something()).then(|| {
+                    let input = input.as_ref().map_or("", |input| input.as_str());
+                    Text::from(cut(input).as_str())
+                });
+                self.turn
+                    .call_started(*call, provider_id.as_deref(), name, gated);
+            }
+            What::Decided { call, verdict } => self.decided(*call, verdict, out),
+            What::ToolEnded {
+                call,
+                outcome,
+                content,
+                show,
+            } => self
+                .turn
+                .call_ended(*call, outcome, content, show.as_deref(), out),
+            What::ToolSkipped { call, why } => self.turn.call_skipped(*call, *why, out),
+            _ => {}
+        }
+    }
+
+    /// What entered the history without being streamed.
+    fn message(&mut self, message: &Message, out: &mut Outbox<Openseek>) {
+        let text = || message.text();
+        match &message.origin {
+            Origin::GoalCheck => {
+                let content = text().into();
+                say(
+                    GoalCheck {
+                        content,
+                        ..GoalCheck::default()
+                    },
+                    out,
+                );
+            }
+            Origin::GoalReminder => {
+                let content = text().into();
+                say(
+                    GoalReminder {
+                        content,
+                        ..GoalReminder::default()
+                    },
+                    out,
+                );
+            }
+            Origin::GoalContinue { left } => {
+                let remaining = int(u64::from(*left));
+                say(
+                    GoalContinue {
+                        remaining,
+                        ..GoalContinue::default()
+                    },
+                    out,
+                );
+            }
+            Origin::PlanReminder => {
+                let content = text().into();
+                say(
+                    PlanReminder {
+                        content,
+                        ..PlanReminder::default()
+                    },
+                    out,
+                );
+            }
+            Origin::Job(_) if self.turn.is_open() => {
+                let content = text();
+                say(
+                    SteerApplied {
+                        kind: "notice".into(),
+                        content: content.as_str().into(),
+                        ..SteerApplied::default()
+                    },
+                    out,
+                );
+            }
+            Origin::Job(_) => {
+                let content = text().into();
+                say(
+                    BackgroundNotice {
+                        content,
+                        ..BackgroundNotice::default()
+                    },
+                    out,
+                );
+            }
+            Origin::Host
+            | Origin::Hook(_)
+            | Origin::Interrupted
+            | Origin::Harness
+            | Origin::Extension(_)
+            | Origin::History => {
+                let said = message
+                    .prompt
+                    .and_then(|prompt| self.prompts.get_mut(prompt));
+                if let Some(Said::Prompt {
+                    output: Some(output),
+                    ..
+                }) = said
+                {
+                    output.push_str(&text());
+                } else if message.role == Role::Assistant {
+                    self.turn.message(message, true, out);
+                }
+            }
+        }
+    }
+
+    /// The line of a run's session.
+    pub(super) fn session_started(&self, info: &SessionInfo, out: &mut Outbox<Openseek>) {
+        let Some(root) = &self.config.session_root else {
+            return;
+        };
+        say(
+            SessionStarted {
+                session: (&*info.session).into(),
+                session_root: (&**root).into(),
+                workspace_root: info.root.as_deref().map(Into::into).unwrap_or_default(),
+                ..SessionStarted::default()
+            },
+            out,
+        );
+    }
+
+    /// The answer to a command.
+    fn replied(
+        &mut self,
+        command: CommandId,
+        reply: &Result<Answer, Refusal>,
+        out: &mut Outbox<Openseek>,
+    ) {
+        let Some(pending) = self.pending.remove(&command) else {
+            return;
+        };
+        match pending {
+            Pending::Quiet => {}
+            Pending::Said(prompt) => match reply {
+                Ok(Answer::Admitted(Admitted::Local)) => {
+                    if let Some(Said::Prompt { output, .. }) = self.prompts.get_mut(prompt) {
+                        output.get_or_insert_default();
+                    }
+                }
+                Ok(_) => {}
+                Err(why) => self.not_admitted(prompt, why, out),
+            },
+            Pending::Compact => {
+                if let Err(why) = reply {
+                    let error = refusal(why).into();
+                    say(
+                        CompactionFailed {
+                            error,
+                            ..CompactionFailed::default()
+                        },
+                        out,
+                    );
+                }
+            }
+            Pending::Goal => match reply {
+                Ok(_) => {}
+                Err(Refusal::Empty) => command_error(BLANK_GOAL, out),
+                Err(Refusal::Failed(failure)) => session_error(&failure.text, out),
+                Err(why) => command_error(&refusal(why), out),
+            },
+            Pending::Jobs { request_id } => {
+                let jobs = match reply {
+                    Ok(Answer::Jobs(jobs)) => jobs.as_slice(),
+                    Ok(_) | Err(_) => &[],
+                };
+                snapshot(&request_id, jobs, out);
+            }
+            Pending::Stop {
+                request_id,
+                generation,
+                job_id,
+            } => {
+                let outcome = match reply {
+                    Ok(Answer::JobStop(JobStop::Stopped)) => JobStopOutcome::Stopped,
+                    Ok(Answer::JobStop(JobStop::AlreadyTerminal)) => {
+                        JobStopOutcome::AlreadyTerminal
+                    }
+                    Ok(Answer::JobStop(JobStop::WrongRuntime)) => JobStopOutcome::WrongRuntime,
+                    Ok(_) | Err(_) => JobStopOutcome::NotFound,
+                };
+                stop_result(&request_id, &generation, &job_id, outcome, out);
+            }
+        }
+    }
+
+    /// A prompt or a steer that the agent didn't take.
+    fn not_admitted(&mut self, prompt: PromptId, why: &Refusal, out: &mut Outbox<Openseek>) {
+        match self.prompts.end(prompt) {
+            Some(Said::Prompt { .. }) => self.bare_end(Bare::Failed(refusal(why)), out),
+            Some(Said::Steer(steer)) if steer.is_prompt() => say(steer.dropped(), out),
+            Some(Said::Steer(_)) => session_error(&refusal(why), out),
+            None => {}
+        }
+    }
+
+    /// A prompt or a steer has reached the model.
+    fn applied(&mut self, prompt: PromptId, out: &mut Outbox<Openseek>) {
+        match self.prompts.get_mut(prompt) {
+            Some(Said::Prompt { applied, .. }) => {
+                *applied = true;
+                self.turn.claimed = true;
+            }
+            Some(Said::Steer(steer)) => {
+                steer.applied = true;
+                say(steer.applied(), out);
+            }
+            None => {}
+        }
+    }
+
+    fn prompt_ended(&mut self, prompt: PromptId, end: &End, out: &mut Outbox<Openseek>) {
+        match self.prompts.end(prompt) {
+            Some(Said::Prompt {
+                applied: false,
+                output,
+            }) => {
+                let bare = match end {
+                    // Taken out, or nobody is there to hear of it.
+                    End::Dropped(_) | End::Withdrawn => return,
+                    End::Finished { .. } | End::Local | End::NotSaid => {
+                        Bare::Finished(output.unwrap_or_default())
+                    }
+                    End::Cancelled(_) | End::Aborted { .. } => Bare::Aborted,
+                    End::Truncated(_)
+                    | End::MaxSteps
+                    | End::BudgetExhausted(_)
+                    | End::Unverified
+                    | End::Blocked(_)
+                    | End::Yielded { .. }
+                    | End::Incomplete(_)
+                    | End::Failed(_) => Bare::Failed(why_failed(end)),
+                };
+                // The turn that was to be its own has ended, and that was told.
+                if !self.turn.is_open() && !core::mem::replace(&mut self.turn.claimed, true) {
+                    return;
+                }
+                self.bare_end(bare, out);
+            }
+            Some(Said::Steer(steer)) if steer.is_prompt() && !steer.applied => {
+                say(steer.dropped(), out);
+            }
+            Some(Said::Prompt { applied: true, .. } | Said::Steer(_)) | None => {}
+        }
+    }
+
+    /// The end of a turn that never began, once no turn is open.
+    fn bare_end(&mut self, bare: Bare, out: &mut Outbox<Openseek>) {
+        self.bare.push_back(bare);
+        self.tell_bare(out);
+    }
+
+    fn tell_bare(&mut self, out: &mut Outbox<Openseek>) {
+        if self.turn.is_open() {
+            return;
+        }
+        while let Some(bare) = self.bare.pop_front() {
+            match bare {
+                Bare::Failed(error) => self.turn_failed(&error, out),
+                Bare::Aborted => aborted(INTERRUPTED, out),
+                Bare::Finished(answer) => finished(answer, out),
+            }
+        }
+    }
+
+    fn turn_ended(&mut self, end: &End, answer: Option<&TurnAnswer>, out: &mut Outbox<Openseek>) {
+        let has_steps = self.turn.has_steps();
+        self.turn.ended(out);
+        self.failed = false;
+        match end {
+            End::Finished { .. } | End::Local | End::NotSaid => finished(answer_text(answer), out),
+            End::Cancelled(_) | End::Dropped(_) | End::Withdrawn => aborted(INTERRUPTED, out),
+            End::Aborted { reason } => aborted(reason, out),
+            End::MaxSteps => say(MaxStepsExhausted::default(), out),
+            End::Yielded { to_sequence } => say(
+                ContextYield {
+                    to_sequence: int(*to_sequence),
+                    answer: answer_text(answer).into(),
+                    ..ContextYield::default()
+                },
+                out,
+            ),
+            End::Failed(failure) if failure.kind == FailureKind::Setup && !has_steps => {
+                self.failed = true;
+                let error = (&*failure.text).into();
+                say(
+                    AgentSetupFailed {
+                        error,
+                        ..AgentSetupFailed::default()
+                    },
+                    out,
+                );
+            }
+            End::Failed(_)
+            | End::Truncated(_)
+            | End::Incomplete(_)
+            | End::BudgetExhausted(_)
+            | End::Unverified
+            | End::Blocked(_) => self.turn_failed(&why_failed(end), out),
+        }
+        self.tell_bare(out);
+    }
+
+    /// A run says it to the person who runs it, and by its exit code.
+    fn turn_failed(&mut self, error: &str, out: &mut Outbox<Openseek>) {
+        self.failed = true;
+        if self.is_run() {
+            return out.diagnostic(format!("error: {error}").into());
+        }
+        let error = error.into();
+        say(
+            TurnFailed {
+                error,
+                ..TurnFailed::default()
+            },
+            out,
+        );
+    }
+
+    /// A question. Permissions go to the host; this wire has no form for the others.
+    fn asked(&mut self, ask: AskId, body: &Ask, out: &mut Outbox<Openseek>) {
+        let permission = match body {
+            Ask::Permission(permission) if self.input == Input::Reading && !self.is_run() => {
+                permission
+            }
+            // Nobody is asked any more: neither line is written.
+            Ask::Permission(_)
+            | Ask::Hook(_)
+            | Ask::Tool { .. }
+            | Ask::Uri { .. }
+            | Ask::Choice(_) => return self.answer(ask, Err(ReplyFault::HostGone), out),
+        };
+        let detail = match &permission.reason {
+            AskReason::Gate => String::from(&*permission.detail),
+            AskReason::UnapprovedSource { path, sha } => {
+                let source = format!("unapproved source {path} ({sha})");
+                joined(&source, " | ", &permission.detail)
+            }
+            AskReason::Network { host } => {
+                let host = format!("network access to {host}");
+                joined(&host, " | ", &permission.detail)
+            }
+            AskReason::Other(why) => joined(why, " | ", &permission.detail),
+        };
+        let detail = if detail.is_empty() {
+            String::from(&*permission.summary)
+        } else {
+            detail
+        };
+        let id = self.approvals.open(ask, namer(&self.config.seed));
+        requested(
+            id,
+            &permission.tool,
+            &detail,
+            permission.body.as_deref(),
+            out,
+        );
+    }
+
+    fn ask_closed(&mut self, ask: AskId, how: &AskClose, out: &mut Outbox<Openseek>) {
+        let Some(id) = self.approvals.close(ask) else {
+            return;
+        };
+        let outcome = match how {
+            AskClose::Answered {
+                by: Decider::Host,
+                allow,
+            } => {
+                if *allow == Some(true) {
+                    "allowed_once"
+                } else {
+                    "rejected"
+                }
+            }
+            // The host has decided nothing.
+            AskClose::Answered { .. }
+            | AskClose::TimedOut
+            | AskClose::Fault(_)
+            | AskClose::Superseded
+            | AskClose::Withdrawn
+            | AskClose::Cancelled
+            | AskClose::HostGone => "cancelled",
+        };
+        resolved(&id, outcome, out);
+    }
+
+    /// An engine that allows everything says so of each call that another would have asked about.
+    fn decided(&mut self, call: CallId, verdict: &Verdict, out: &mut Outbox<Openseek>) {
+        if !verdict.allow || verdict.by != Decider::Mode {
+            return;
+        }
+        let Some(known) = self.turn.call(call) else {
+            return;
+        };
+        if let Some(detail) = &known.gated {
+            let id = self.approvals.settled(namer(&self.config.seed));
+            requested(&id, &known.name, detail, None, out);
+            resolved(&id, "allowed_once", out);
+        }
+    }
+
+    fn compaction_started(
+        &mut self,
+        trigger: Trigger,
+        span: Option<(u64, u64)>,
+        out: &mut Outbox<Openseek>,
+    ) {
+        let span = span.unwrap_or_default();
+        let asked = trigger == Trigger::Manual && !self.turn.is_open();
+        self.compacting = Some(Compacting { asked, span });
+        let (from_sequence, to_sequence) = (int(span.0), int(span.1));
+        if asked {
+            say(
+                CompactionStarted {
+                    from_sequence,
+                    to_sequence,
+                    ..CompactionStarted::default()
+                },
+                out,
+            );
+        } else {
+            say(
+                AutoCompactionStarted {
+                    from_sequence,
+                    to_sequence,
+                    ..AutoCompactionStarted::default()
+                },
+                out,
+            );
+        }
+    }
+
+    fn compaction_ended(
+        &mut self,
+        result: &Result<Compacted, CompactionFault>,
+        out: &mut Outbox<Openseek>,
+    ) {
+        let compacting = self.compacting.take().unwrap_or(Compacting {
+            asked: !self.turn.is_open(),
+            span: (0, 0),
+        });
+        let (from_sequence, to_sequence) = (int(compacting.span.0), int(compacting.span.1));
+        let error = match result {
+            Ok(compacted) => {
+                let summary = compacted.summary.as_deref().unwrap_or_default().into();
+                if compacting.asked {
+                    say(
+                        CompactionFinished {
+                            from_sequence,
+                            to_sequence,
+                            summary,
+                            ..CompactionFinished::default()
+                        },
+                        out,
+                    );
+                } else {
+                    say(
+                        AutoCompactionFinished {
+                            from_sequence,
+                            to_sequence,
+                            summary,
+                            ..AutoCompactionFinished::default()
+                        },
+                        out,
+                    );
+                }
+                return;
+            }
+            Err(CompactionFault::Cancelled) => "cancelled",
+            Err(CompactionFault::Nothing(why)) => why,
+            Err(CompactionFault::Failed(failure)) => &failure.text,
+        };
+        let error = error.into();
+        if compacting.asked {
+            say(
+                CompactionFailed {
+                    error,
+                    ..CompactionFailed::default()
+                },
+                out,
+            );
+        } else {
+            say(
+                AutoCompactionFailed {
+                    error,
+                    ..AutoCompactionFailed::default()
+                },
+                out,
+            );
+        }
+    }
+
+    fn run_started(&mut self, run: RunId, kind: &RunKind, label: &str, out: &mut Outbox<Openseek>) {
+        self.subruns += 1;
+        let id = format!("sr-{}", self.subruns);
+        let kind = match kind {
+            RunKind::Subagent(name) | RunKind::Task(name) => &**name,
+            RunKind::Stage { .. } => "stage",
+        };
+        say(
+            SubrunStarted {
+                id: id.as_str().into(),
+                kind: kind.into(),
+                label: cut(label).into(),
+                ..SubrunStarted::default()
+            },
+            out,
+        );
+        self.runs.insert(run, id);
+    }
+
+    fn run_ended(
+        &mut self,
+        run: RunId,
+        status: RunStatus,
+        steps: u32,
+        usage: Option<&Usage>,
+        out: &mut Outbox<Openseek>,
+    ) {
+        let Some(id) = self.runs.remove(&run) else {
+            return;
+        };
+        let status = match status {
+            RunStatus::Completed => "captured",
+            RunStatus::NoReport => "no_report",
+            RunStatus::MaxSteps => "max_steps",
+            RunStatus::Yielded => "context_yield",
+            RunStatus::TimedOut => "timed_out",
+            RunStatus::Cancelled => "cancelled",
+            RunStatus::Failed | RunStatus::Skipped | RunStatus::Incomplete => "failed",
+        };
+        let (prompt_tokens, completion_tokens) = spent(usage);
+        say(
+            SubrunFinished {
+                id: id.into(),
+                status: status.into(),
+                steps: int(u64::from(steps)),
+                prompt_tokens,
+                completion_tokens,
+                ..SubrunFinished::default()
+            },
+            out,
+        );
+    }
+
+    /// The agent is gone: what the host is owed is said, and the process leaves.
+    pub(super) fn closed(&mut self, why: &CloseWhy, out: &mut Outbox<Openseek>) {
+        for ask in self.approvals.open_asks() {
+            self.ask_closed(ask, &AskClose::Cancelled, out);
+        }
+        let runs: Vec<RunId> = self.runs.keys().copied().collect();
+        for run in runs {
+            self.run_ended(run, RunStatus::Cancelled, 0, None, out);
+        }
+        if self.compacting.is_some() {
+            self.compaction_ended(&Err(CompactionFault::Cancelled), out);
+        }
+        if self.turn.is_open() {
+            self.turn_ended(&End::Cancelled(CancelWhy::PeerGone), None, out);
+        }
+        for said in self.prompts.take().collect::<Vec<_>>() {
+            if let Said::Steer(steer) = said
+                && steer.is_prompt()
+                && !steer.applied
+            {
+                say(steer.dropped(), out);
+            }
+        }
+        for pending in core::mem::take(&mut self.pending).into_values() {
+            match pending {
+                Pending::Jobs { request_id } => snapshot(&request_id, &[], out),
+                Pending::Stop {
+                    request_id,
+                    generation,
+                    job_id,
+                } => {
+                    let outcome = JobStopOutcome::NotFound;
+                    stop_result(&request_id, &generation, &job_id, outcome, out);
+                }
+                Pending::Quiet | Pending::Said(_) | Pending::Compact | Pending::Goal => {}
+            }
+        }
+        self.input = Input::Stopped;
+        let code = match (self.signal, why) {
+            (Some(signal), _) => signal.exit_code(),
+            (None, CloseWhy::Signal(signal)) => signal.exit_code(),
+            (None, CloseWhy::Fault(failure)) => {
+                out.diagnostic(failure.text.clone());
+                1
+            }
+            (None, CloseWhy::Drained | CloseWhy::HostGone) => {
+                u8::from(self.is_run() && self.failed)
+            }
+        };
+        out.exit(code);
+    }
+}
+
+/// What makes an id of a question's number.
+fn namer(seed: &[u8; 32]) -> impl FnOnce(u64) -> String {
+    let nonce = hex16(seed, 0);
+    move |number| {
+        let nonce = nonce.get(..8).unwrap_or_default();
+        format!("ap-{nonce}-{number}")
+    }
+}
+
+fn requested(id: &str, tool: &str, detail: &str, body: Option<&str>, out: &mut Outbox<Openseek>) {
+    say(
+        ApprovalRequested {
+            id: id.into(),
+            tool_name: tool.into(),
+            detail: detail.into(),
+            body: body.map(Into::into).unwrap_or_default(),
+            ..ApprovalRequested::default()
+        },
+        out,
+    );
+}
+
+fn resolved(id: &str, outcome: &str, out: &mut Outbox<Openseek>) {
+    say(
+        ApprovalResolved {
+            id: id.into(),
+            outcome: outcome.into(),
+            ..ApprovalResolved::default()
+        },
+        out,
+    );
+}
+
+fn finished(answer: String, out: &mut Outbox<Openseek>) {
+    let answer = answer.into();
+    say(
+        AgentFinished {
+            answer,
+            ..AgentFinished::default()
+        },
+        out,
+    );
+}
+
+fn aborted(reason: &str, out: &mut Outbox<Openseek>) {
+    let reason = reason.into();
+    say(
+        AgentAborted {
+            reason,
+            ..AgentAborted::default()
+        },
+        out,
+    );
+}
+
+fn session_error(error: &str, out: &mut Outbox<Openseek>) {
+    let error = error.into();
+    say(
+        SessionError {
+            error,
+            ..SessionError::default()
+        },
+        out,
+    );
+}
+
+/// A remark: of the store it has a line; another one that is worth acting on is for whoever runs the process.
+fn notice(level: Level, code: Option<&str>, text: &Text, out: &mut Outbox<Openseek>) {
+    match (level, code) {
+        (Level::Error, Some("store")) => session_error(text, out),
+        (Level::Error | Level::Warning, _) => out.diagnostic(text.clone()),
+        (Level::Debug | Level::Progress | Level::Info, _) => {}
+    }
+}
+
+fn goal_news(news: &GoalEvent, out: &mut Outbox<Openseek>) {
+    match news {
+        GoalEvent::Changed(goal) => {
+            // One that is met isn't pursued any more.
+            let goal = goal
+                .as_ref()
+                .filter(|goal| goal.status != GoalStatus::Completed);
+            let goal = goal.map(|goal| (&*goal.text).into()).unwrap_or_default();
+            say(
+                GoalUpdated {
+                    goal,
+                    ..GoalUpdated::default()
+                },
+                out,
+            );
+        }
+        GoalEvent::Blocked(reason) => {
+            let reason = (&**reason).into();
+            say(
+                GoalBlocked {
+                    reason,
+                    ..GoalBlocked::default()
+                },
+                out,
+            );
+        }
+        GoalEvent::Unblocked => say(GoalUnblocked::default(), out),
+        GoalEvent::Disarmed => {}
+        GoalEvent::BudgetExhausted { turns } => {
+            let turns = int(u64::from(*turns));
+            say(
+                GoalBudgetExhausted {
+                    turns,
+                    ..GoalBudgetExhausted::default()
+                },
+                out,
+            );
+        }
+    }
+}
+
+fn snapshot(request_id: &str, jobs: &[JobRecord], out: &mut Outbox<Openseek>) {
+    say(
+        JobsSnapshot {
+            request_id: request_id.into(),
+            jobs: jobs.iter().map(jobs::record).collect(),
+            ..JobsSnapshot::default()
+        },
+        out,
+    );
+}
+
+fn stop_result(
+    request_id: &str,
+    generation: &str,
+    job_id: &str,
+    outcome: JobStopOutcome,
+    out: &mut Outbox<Openseek>,
+) {
+    say(
+        JobStopResult {
+            request_id: request_id.into(),
+            generation: generation.into(),
+            job_id: job_id.into(),
+            outcome,
+            ..JobStopResult::default()
+        },
+        out,
+    );
+}
+
+/// What went wrong, in one line, for ends that this wire has no other word for.
+fn why_failed(end: &End) -> String {
+    match end {
+        End::BudgetExhausted(BudgetKind::Tokens) => "the budget of tokens is spent".into(),
+        End::BudgetExhausted(BudgetKind::Money) => "the budget of money is spent".into(),
+        End::Unverified => "the end of the turn was refused too often".into(),
+        End::Blocked(why) => why.to_string(),
+        End::Failed(_)
+        | End::Truncated(_)
+        | End::Incomplete(_)
+        | End::Finished { .. }
+        | End::Local
+        | End::MaxSteps
+        | End::Yielded { .. }
+        | End::Aborted { .. }
+        | End::Cancelled(_)
+        | End::Dropped(_)
+        | End::Withdrawn
+        | End::NotSaid => end
+            .failure()
+            .map_or_else(|| "the turn failed".into(), |why| why.text.to_string()),
+    }
+}
