@@ -7,10 +7,12 @@
 //!
 //! A line that isn't JSON is as good as the end of the input (OS-A11).
 
+mod asks;
 mod clamp;
 mod early;
 mod jobs;
 mod prompts;
+mod runs;
 mod said;
 mod turn;
 

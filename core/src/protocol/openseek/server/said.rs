@@ -5,22 +5,18 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::prompts::Said;
-use super::turn::{answer_text, int, say, spent};
-use super::{Bare, Compacting, Face, Input, Pending, command_error, jobs};
+use super::turn::{answer_text, int, say};
+use super::{Bare, Face, Input, Pending, command_error, jobs};
 use crate::protocol::Outbox;
 use crate::protocol::heard::cut;
-use crate::protocol::ids::hex16;
 use crate::protocol::openseek::wire::{
-    AgentAborted, AgentFinished, AgentSetupFailed, ApprovalRequested, ApprovalResolved,
-    AutoCompactionFailed, AutoCompactionFinished, AutoCompactionStarted, BLANK_GOAL,
-    BackgroundNotice, CompactionFailed, CompactionFinished, CompactionStarted, ContextYield,
-    GoalBlocked, GoalBudgetExhausted, GoalCheck, GoalContinue, GoalReminder, GoalUnblocked,
-    GoalUpdated, JobChanged, JobStopOutcome, JobStopResult, JobsSnapshot, MaxStepsExhausted,
-    PlanReminder, SessionError, SessionStarted, SteerApplied, SubrunFinished, SubrunStarted,
-    TurnFailed,
+    AgentAborted, AgentFinished, AgentSetupFailed, BLANK_GOAL, BackgroundNotice, CompactionFailed,
+    ContextYield, GoalBlocked, GoalBudgetExhausted, GoalCheck, GoalContinue, GoalReminder,
+    GoalUnblocked, GoalUpdated, JobChanged, JobStopOutcome, JobStopResult, JobsSnapshot,
+    MaxStepsExhausted, PlanReminder, SessionError, SessionStarted, SteerApplied, TurnFailed,
 };
 use crate::protocol::openseek::{Asking, Openseek};
-use crate::protocol::said::{joined, refusal};
+use crate::protocol::said::refusal;
 use crate::vocab::*;
 
 /// What a cancelled turn, and nothing else, is said to have ended for.
@@ -425,232 +421,6 @@ impl Face {
         );
     }
 
-    /// A question. Permissions go to the host; this wire has no form for the others.
-    fn asked(&mut self, ask: AskId, body: &Ask, out: &mut Outbox<Openseek>) {
-        let permission = match body {
-            Ask::Permission(permission) if self.input == Input::Reading && !self.is_run() => {
-                permission
-            }
-            // Nobody is asked any more: neither line is written.
-            Ask::Permission(_)
-            | Ask::Hook(_)
-            | Ask::Tool { .. }
-            | Ask::Uri { .. }
-            | Ask::Choice(_) => return self.answer(ask, Err(ReplyFault::HostGone), out),
-        };
-        let detail = match &permission.reason {
-            AskReason::Gate => String::from(&*permission.detail),
-            AskReason::UnapprovedSource { path, sha } => {
-                let source = format!("unapproved source {path} ({sha})");
-                joined(&source, " | ", &permission.detail)
-            }
-            AskReason::Network { host } => {
-                let host = format!("network access to {host}");
-                joined(&host, " | ", &permission.detail)
-            }
-            AskReason::Other(why) => joined(why, " | ", &permission.detail),
-        };
-        let detail = if detail.is_empty() {
-            String::from(&*permission.summary)
-        } else {
-            detail
-        };
-        let id = self.approvals.open(ask, namer(&self.config.seed));
-        requested(
-            id,
-            &permission.tool,
-            &detail,
-            permission.body.as_deref(),
-            out,
-        );
-    }
-
-    fn ask_closed(&mut self, ask: AskId, how: &AskClose, out: &mut Outbox<Openseek>) {
-        let Some(id) = self.approvals.close(ask) else {
-            return;
-        };
-        let outcome = match how {
-            AskClose::Answered {
-                by: Decider::Host,
-                allow,
-            } => {
-                if *allow == Some(true) {
-                    "allowed_once"
-                } else {
-                    "rejected"
-                }
-            }
-            // The host has decided nothing.
-            AskClose::Answered { .. }
-            | AskClose::TimedOut
-            | AskClose::Fault(_)
-            | AskClose::Superseded
-            | AskClose::Withdrawn
-            | AskClose::Cancelled
-            | AskClose::HostGone => "cancelled",
-        };
-        resolved(&id, outcome, out);
-    }
-
-    /// An engine that allows everything says so of each call that another would have asked about.
-    fn decided(&mut self, call: CallId, verdict: &Verdict, out: &mut Outbox<Openseek>) {
-        if !verdict.allow || verdict.by != Decider::Mode {
-            return;
-        }
-        let Some(known) = self.turn.call(call) else {
-            return;
-        };
-        if let Some(detail) = &known.gated {
-            let id = self.approvals.settled(namer(&self.config.seed));
-            requested(&id, &known.name, detail, None, out);
-            resolved(&id, "allowed_once", out);
-        }
-    }
-
-    fn compaction_started(
-        &mut self,
-        trigger: Trigger,
-        span: Option<(u64, u64)>,
-        out: &mut Outbox<Openseek>,
-    ) {
-        let span = span.unwrap_or_default();
-        let asked = trigger == Trigger::Manual && !self.turn.is_open();
-        self.compacting = Some(Compacting { asked, span });
-        let (from_sequence, to_sequence) = (int(span.0), int(span.1));
-        if asked {
-            say(
-                CompactionStarted {
-                    from_sequence,
-                    to_sequence,
-                    ..CompactionStarted::default()
-                },
-                out,
-            );
-        } else {
-            say(
-                AutoCompactionStarted {
-                    from_sequence,
-                    to_sequence,
-                    ..AutoCompactionStarted::default()
-                },
-                out,
-            );
-        }
-    }
-
-    fn compaction_ended(
-        &mut self,
-        result: &Result<Compacted, CompactionFault>,
-        out: &mut Outbox<Openseek>,
-    ) {
-        let compacting = self.compacting.take().unwrap_or(Compacting {
-            asked: !self.turn.is_open(),
-            span: (0, 0),
-        });
-        let (from_sequence, to_sequence) = (int(compacting.span.0), int(compacting.span.1));
-        let error = match result {
-            Ok(compacted) => {
-                let summary = compacted.summary.as_deref().unwrap_or_default().into();
-                if compacting.asked {
-                    say(
-                        CompactionFinished {
-                            from_sequence,
-                            to_sequence,
-                            summary,
-                            ..CompactionFinished::default()
-                        },
-                        out,
-                    );
-                } else {
-                    say(
-                        AutoCompactionFinished {
-                            from_sequence,
-                            to_sequence,
-                            summary,
-                            ..AutoCompactionFinished::default()
-                        },
-                        out,
-                    );
-                }
-                return;
-            }
-            Err(CompactionFault::Cancelled) => "cancelled",
-            Err(CompactionFault::Nothing(why)) => why,
-            Err(CompactionFault::Failed(failure)) => &failure.text,
-        };
-        let error = error.into();
-        if compacting.asked {
-            say(
-                CompactionFailed {
-                    error,
-                    ..CompactionFailed::default()
-                },
-                out,
-            );
-        } else {
-            say(
-                AutoCompactionFailed {
-                    error,
-                    ..AutoCompactionFailed::default()
-                },
-                out,
-            );
-        }
-    }
-
-    fn run_started(&mut self, run: RunId, kind: &RunKind, label: &str, out: &mut Outbox<Openseek>) {
-        self.subruns += 1;
-        let id = format!("sr-{}", self.subruns);
-        let kind = match kind {
-            RunKind::Subagent(name) | RunKind::Task(name) => &**name,
-            RunKind::Stage { .. } => "stage",
-        };
-        say(
-            SubrunStarted {
-                id: id.as_str().into(),
-                kind: kind.into(),
-                label: cut(label).into(),
-                ..SubrunStarted::default()
-            },
-            out,
-        );
-        self.runs.insert(run, id);
-    }
-
-    fn run_ended(
-        &mut self,
-        run: RunId,
-        status: RunStatus,
-        steps: u32,
-        usage: Option<&Usage>,
-        out: &mut Outbox<Openseek>,
-    ) {
-        let Some(id) = self.runs.remove(&run) else {
-            return;
-        };
-        let status = match status {
-            RunStatus::Completed => "captured",
-            RunStatus::NoReport => "no_report",
-            RunStatus::MaxSteps => "max_steps",
-            RunStatus::Yielded => "context_yield",
-            RunStatus::TimedOut => "timed_out",
-            RunStatus::Cancelled => "cancelled",
-            RunStatus::Failed | RunStatus::Skipped | RunStatus::Incomplete => "failed",
-        };
-        let (prompt_tokens, completion_tokens) = spent(usage);
-        say(
-            SubrunFinished {
-                id: id.into(),
-                status: status.into(),
-                steps: int(u64::from(steps)),
-                prompt_tokens,
-                completion_tokens,
-                ..SubrunFinished::default()
-            },
-            out,
-        );
-    }
-
     /// The agent is gone: what the host is owed is said, and the process leaves.
     pub(super) fn closed(&mut self, why: &CloseWhy, out: &mut Outbox<Openseek>) {
         for ask in self.approvals.open_asks() {
@@ -702,39 +472,6 @@ impl Face {
         };
         out.exit(code);
     }
-}
-
-/// What makes an id of a question's number.
-fn namer(seed: &[u8; 32]) -> impl FnOnce(u64) -> String {
-    let nonce = hex16(seed, 0);
-    move |number| {
-        let nonce = nonce.get(..8).unwrap_or_default();
-        format!("ap-{nonce}-{number}")
-    }
-}
-
-fn requested(id: &str, tool: &str, detail: &str, body: Option<&str>, out: &mut Outbox<Openseek>) {
-    say(
-        ApprovalRequested {
-            id: id.into(),
-            tool_name: tool.into(),
-            detail: detail.into(),
-            body: body.map(Into::into).unwrap_or_default(),
-            ..ApprovalRequested::default()
-        },
-        out,
-    );
-}
-
-fn resolved(id: &str, outcome: &str, out: &mut Outbox<Openseek>) {
-    say(
-        ApprovalResolved {
-            id: id.into(),
-            outcome: outcome.into(),
-            ..ApprovalResolved::default()
-        },
-        out,
-    );
 }
 
 fn finished(answer: String, out: &mut Outbox<Openseek>) {
