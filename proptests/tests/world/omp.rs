@@ -39,6 +39,10 @@ fn kept_stories_stay_clean() {
         // A prompt that a hook still judges when the turn ends: nothing is settled.
         "set hooks prompt\n> prompt if-idle\n+ hook 0 pass\n+ answer 0\n> prompt preempt\n+ model 0 end\n+ hook 0 pass\n",
         "set hooks prompt\n> prompt if-idle\n+ answer 0\n+ model 65 half-call\n> prompt preempt\n",
+        // A compaction that was asked for waits for the turn's end: the session hasn't settled with it.
+        "> prompt if-idle\n> compact\n+ model 89 end\n> prompt preempt\n",
+        // A prompt that was to begin at once is held by an abort of what ran before it; the host leaves all the same.
+        "> prompt if-idle\n+ answer 241 write\n> compact\n> prompt preempt\n> cancel turn run\n> prompt if-idle\n> prompt steer start\n> cancel turn-else-next\n",
         // A question that nobody can answer any more.
         "> prompt if-idle\n+ answer 0 asked\n= signal interrupt\n",
     ];

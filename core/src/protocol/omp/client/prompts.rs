@@ -82,6 +82,16 @@ impl Prompts {
         admitted.map(|known| known.id).collect()
     }
 
+    /// An abort was answered while nothing ran: those that were admitted to a turn of their own, and got none, wait among
+    /// the others from now on, until the host sets a run going.
+    pub(super) fn hold_fresh(&mut self) {
+        for known in &mut self.waiting {
+            if known.stage == Stage::Admitted {
+                known.lane.get_or_insert(Lane::FollowUp);
+            }
+        }
+    }
+
     /// Whether one was written that begins a turn of its own.
     pub(super) fn has_fresh(&self) -> bool {
         self.waiting.iter().any(|known| known.lane.is_none())

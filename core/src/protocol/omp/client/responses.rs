@@ -349,6 +349,8 @@ impl ClientFace {
             // The response comes behind the run's end, so this run is over without one.
             return self.cancel_hits(out);
         }
+        self.prompts.hold_fresh();
+        self.held |= self.queued() > 0;
         let abort = self.aborts.remove(at);
         let hit = if abort.compacting && !self.compacting {
             Hit::Compaction

@@ -287,7 +287,7 @@ impl ClientFace {
         }
     }
 
-    fn queued(&self) -> u32 {
+    pub(super) fn queued(&self) -> u32 {
         u32::try_from(self.prompts.queued().len()).unwrap_or(u32::MAX)
     }
 

@@ -335,6 +335,7 @@ impl Face {
             && self.mirror.compacting().is_none()
             && !self.prompts.is_judging()
             && !self.pending_work
+            && self.own.compact.is_none()
     }
 
     /// Says what waits.
