@@ -39,6 +39,22 @@ fn wire_eof_001_a_prompt_that_never_had_its_turn_has_a_result() {
     assert!(report.contains("exit 1"), "{report}");
 }
 
+/// Stories that once found something.
+#[test]
+fn kept_stories_stay_clean() {
+    let stories = [
+        // Pieces of an attempt that came to nothing stand before the reply, and nothing says so.
+        "set attempts 3\n> prompt if-idle\n+ model 97 thinking \"hello \"\n@ jump\n",
+        "set attempts 3\n> prompt if-idle\n+ model 97 thinking \"hello \"\n+ model 103 half-call\n+ model 97 thinking \"so \"\n@ jump\n",
+        // A signal passes the answers that are on their way.
+        "set mode readonly\n> prompt if-idle\n= delay host 60000\n+ answer 255 asked broken asked\n> reply 255 interrupt\n> reply 53 yes\n= signal terminate\n",
+    ];
+    for story in stories {
+        let scenario = Scenario::parse(&format!("turnwire scenario 1\n{story}")).unwrap();
+        play(&scenario).assert_clean();
+    }
+}
+
 proptest! {
     #![proptest_config(config(150))]
 

@@ -78,7 +78,7 @@ catalogue! {
         "A permission is asked for, and the state isn't `requires_action`. Warning in claude."
     RunningBack = "WIRE-004.e" Error Both RACE
         "running comes back when nothing is open"
-        "`running` is said while a permission is open; or the last one was answered, and the call has its result, or the turn its own, without it. A question that was withdrawn needs none. Warning in claude."
+        "`running` is said while a permission is open; or the last one was answered, and the call has its result, or the turn its own, without it. A question that was withdrawn needs none, and neither has one whose answer a cancel may have passed: the call was allowed and failed, or the turn failed. Warning in claude."
 
     Compacting = "WIRE-005.a" Warning Agent EVENTS
         "a compaction that begins ends"

@@ -230,13 +230,14 @@ impl Reply {
     }
 
     /// Whether this is another message that has begun here already: pieces in the strict wire's own form don't say whose
-    /// they are, and nothing need stand between two replies. What is shown isn't said again for its second name.
+    /// they are, and nothing need stand between two replies. What is shown isn't said again for its second name, and pieces
+    /// of an attempt that came to nothing may stand before it.
     pub(super) fn has_begun(&self, told: &AssistantMessage<'_>) -> bool {
         let first = told.content.first().and_then(Kept::known).and_then(text_of);
         let (Some(text), Some(last)) = (first, self.blocks.values().next_back()) else {
             return false;
         };
-        self.is_growing() && !last.text.is_empty() && text.starts_with(&last.text)
+        self.is_growing() && !last.text.is_empty() && last.shown_of(text).is_some()
     }
 
     /// Whether pieces in the strict wire's own form have come whose block hasn't been told whole.
@@ -363,7 +364,13 @@ impl Reply {
             return;
         }
         if let Some(text) = rest {
-            match text.strip_prefix(&*growing.text) {
+            let shown = if self.streamed {
+                text.starts_with(&*growing.text)
+                    .then_some(growing.text.len())
+            } else {
+                growing.shown_of(text)
+            };
+            match shown.and_then(|shown| text.get(shown..)) {
                 Some(rest) if !self.over => {
                     // Not lent: the reply changes meanwhile.
                     let rest = rest.to_owned();
@@ -408,6 +415,15 @@ impl Reply {
 }
 
 impl Growing {
+    /// How much of a text was shown, in pieces that don't say whose they are: they are its beginning, or end with it.
+    fn shown_of(&self, text: &str) -> Option<usize> {
+        if text.starts_with(&*self.text) {
+            return Some(self.text.len());
+        }
+        let whole = !text.is_empty() && self.text.ends_with(text);
+        whole.then_some(text.len())
+    }
+
     /// What its pieces came to.
     fn grown(&self) -> Option<Arc<Block>> {
         let text = Text::from(&*self.text);

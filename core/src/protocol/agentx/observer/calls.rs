@@ -218,7 +218,9 @@ impl Watcher {
                     ran(Some(place), Dir::Host, "the host's answer", notes);
                 }
             }
-            if here.sides == Sides::Both && !self.is_closed() {
+            // A call that was allowed, and didn't work, may have been cancelled before the agent had read that.
+            let read = !(allow && failed);
+            if read && here.sides == Sides::Both && !self.is_closed() {
                 // That the agent has read one answer doesn't show that it has read those behind it.
                 let later = self
                     .calls

@@ -36,6 +36,8 @@ impl Watcher {
         }
         let answered = self.asks.permission().is_none() && !self.is_closed();
         let answered = answered && here.sides == Sides::Both && self.turn.interrupted.is_none();
+        // A signal cancels a turn, too, and passes answers that are on their way.
+        let answered = answered && !result.is_error;
         let counts = result.num_turns > u64::from(self.policy.num_turns == NumTurns::UserRecords);
         let ends = self.turn.result(counts, answered, here.place, most, notes);
         if ends == Ends::Command {
