@@ -20,6 +20,7 @@ mod driver;
 pub mod hooks;
 #[cfg(feature = "http")]
 mod http;
+mod jobs;
 mod live;
 mod model;
 mod process;

@@ -44,20 +44,59 @@ pub(crate) fn run(
     cancel: &CancelToken,
     talk: &mut dyn Talk,
 ) -> io::Result<Ran> {
+    begin(command, cancel)?.run_out(payload, terms, cancel, talk)
+}
+
+/// A child that runs, to be [run out](Running::run_out).
+pub(crate) struct Running {
+    group: Group,
+    woken: PipeReader,
+    watch: JoinHandle<()>,
+}
+
+/// Starts a child as [`run`] does.
+pub(crate) fn begin(command: Command, cancel: &CancelToken) -> io::Result<Running> {
     let (woken, waker) = io::pipe()?;
     // A word must not block whoever gives it, however many there are.
     rustix::io::ioctl_fionbio(&waker, true)?;
     let waker = Arc::new(waker);
-    let mut group = Group::spawn(command)?;
+    let group = Group::spawn(command)?;
     let exit_waker = waker.clone();
     let watch = group.watch(move || wake(&exit_waker))?;
     cancel.on_word(move || wake(&waker));
-    let ran = group.run_out(payload, woken, terms, cancel, talk);
-    cancel.forget();
-    // Settled or killed, the child is dead or dying: the watch ends.
-    drop(group);
-    let _ = watch.join();
-    ran
+    Ok(Running {
+        group,
+        woken,
+        watch,
+    })
+}
+
+impl Running {
+    /// The number of its group.
+    pub(crate) fn number(&self) -> u32 {
+        self.group.id.number()
+    }
+
+    /// Waits for its end, or ends it when it is time, and settles its whole group.
+    pub(crate) fn run_out(
+        self,
+        payload: &[u8],
+        terms: Terms,
+        cancel: &CancelToken,
+        talk: &mut dyn Talk,
+    ) -> io::Result<Ran> {
+        let Running {
+            mut group,
+            woken,
+            watch,
+        } = self;
+        let ran = group.run_out(payload, woken, terms, cancel, talk);
+        cancel.forget();
+        // Settled or killed, the child is dead or dying: the watch ends.
+        drop(group);
+        let _ = watch.join();
+        ran
+    }
 }
 
 fn wake(mut waker: &io::PipeWriter) {

@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use turnwire::vocab::{HookId, RequestId, ToolUpdate};
 use turnwire_io::Part;
-use turnwire_io::engine::{BULK, Caller, Job, Report, Reporter, Start, Stopper, crashed, failed};
+use turnwire_io::engine::{
+    BULK, Caller, Job, Report, Reporter, Start, Stopper, crashed, failed, job_over,
+};
 use turnwire_io::hooks::HookJob;
+use turnwire_io::jobs::{BackgroundJob, Said};
 use turnwire_io::tools::ToolJob;
 
 use crate::bulk::Bulk;
@@ -97,6 +100,35 @@ impl Starter {
         Box::new(move || cancel.cancel())
     }
 
+    /// A command that goes on when its call is over.
+    fn background(&self, caller: Caller, job: BackgroundJob) -> Stopper {
+        let cancel = CancelToken::new();
+        let (token, report, bulk) = (cancel.clone(), self.report.clone(), self.bulk.clone());
+        let started = self.live.spawn("turnwire-job", &cancel, move || {
+            let (id, mut begun) = (job.job(), false);
+            let mut say = |said| match said {
+                Said::Detached(start, about) => {
+                    begun = true;
+                    report(Report::Detached(caller, start, about));
+                }
+                // A preview of what it will have written: while the host is stalled it is left out.
+                Said::Output(output) => {
+                    if bulk.try_take() {
+                        report(Report::Output(id, output));
+                    }
+                }
+            };
+            let run = || crate::jobs::run(&job, &token, &mut say);
+            let ran = catch_unwind(AssertUnwindSafe(run));
+            report(job_over(caller, id, begun, ran));
+        });
+        if let Err(error) = started {
+            let done = failed(&format!("no thread for the job: {error}"));
+            (self.report)(Report::Tool(caller, done));
+        }
+        Box::new(move || cancel.cancel())
+    }
+
     fn hook(&self, hook: HookId, job: HookJob) -> Stopper {
         let cancel = CancelToken::new();
         let (token, report) = (cancel.clone(), self.report.clone());
@@ -143,6 +175,10 @@ impl Start for Starter {
             Job::Script { request, reply } => self.model(request, move |cancel, give| {
                 crate::model::play(reply, cancel, give);
             }),
+            Job::Tool {
+                caller,
+                job: ToolJob::Background(job),
+            } => self.background(caller, *job),
             Job::Tool { caller, job } => self.tool(caller, job),
             Job::Hook { hook, job } => self.hook(hook, job),
             // Their protocol's SDK needs an async runtime.

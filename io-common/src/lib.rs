@@ -12,6 +12,7 @@ pub mod gone;
 pub mod hooks;
 mod host;
 pub mod input;
+pub mod jobs;
 pub mod mcp;
 mod media;
 mod model;

@@ -18,6 +18,7 @@
 mod drive;
 mod driver;
 pub mod hooks;
+mod jobs;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod model;

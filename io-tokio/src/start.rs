@@ -8,8 +8,11 @@ use futures::future::BoxFuture;
 use tokio::sync::Semaphore;
 use turnwire::vocab::{HookId, RequestId, ToolUpdate};
 use turnwire_io::Part;
-use turnwire_io::engine::{BULK, Caller, Job, Report, Reporter, Start, Stopper, crashed, failed};
+use turnwire_io::engine::{
+    BULK, Caller, Job, Report, Reporter, Start, Stopper, crashed, failed, job_over,
+};
 use turnwire_io::hooks::HookJob;
+use turnwire_io::jobs::{BackgroundJob, Said};
 use turnwire_io::tools::ToolJob;
 
 use crate::tools::CancelToken;
@@ -106,6 +109,32 @@ impl Starter {
         Box::new(move || cancel.cancel())
     }
 
+    /// A command that goes on when its call is over.
+    fn background(&self, caller: Caller, job: BackgroundJob) -> Stopper {
+        let cancel = CancelToken::new();
+        let (token, report, bulk) = (cancel.clone(), self.report.clone(), self.bulk.clone());
+        tokio::spawn(async move {
+            let (id, mut begun) = (job.job(), false);
+            let mut say = |said| match said {
+                Said::Detached(start, about) => {
+                    begun = true;
+                    report(Report::Detached(caller, start, about));
+                }
+                // A preview of what it will have written: while the host is stalled it is left out.
+                Said::Output(output) => {
+                    if let Ok(permit) = bulk.try_acquire() {
+                        permit.forget();
+                        report(Report::Output(id, output));
+                    }
+                }
+            };
+            let run = AssertUnwindSafe(crate::jobs::run(job, &token, &mut say)).catch_unwind();
+            let ran = run.await;
+            report(job_over(caller, id, begun, ran));
+        });
+        Box::new(move || cancel.cancel())
+    }
+
     fn hook(&self, hook: HookId, job: HookJob) -> Stopper {
         let cancel = CancelToken::new();
         let (token, report) = (cancel.clone(), self.report.clone());
@@ -150,6 +179,10 @@ impl Start for Starter {
                 let sink = self.sink(request);
                 self.model(request, crate::model::play(reply, sink))
             }
+            Job::Tool {
+                caller,
+                job: ToolJob::Background(job),
+            } => self.background(caller, *job),
             Job::Tool { caller, job } => self.tool(caller, job),
             Job::Hook { hook, job } => self.hook(hook, job),
             #[cfg(feature = "mcp")]

@@ -52,6 +52,7 @@ pub(crate) async fn carry_out(
             ToolJob::Command(job) => command(job, &cancel, &mut updates).await,
             ToolJob::File(job) => file(job, cancel).await,
             ToolJob::Over(finished) => finished,
+            ToolJob::Background(_) => Finished::failed(ONE_CALL),
         }
     };
     let (file, done) = finished.into_updates();
@@ -136,7 +137,7 @@ async fn read(
 }
 
 /// The next bytes of a pipe; a pipe at its end (or broken) is put away, and never ready again.
-async fn next(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> usize {
+pub(crate) async fn next(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> usize {
     let Some(open) = pipe else {
         return std::future::pending().await;
     };

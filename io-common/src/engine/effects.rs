@@ -10,10 +10,11 @@ use turnwire::model::script::ScriptReply;
 use turnwire::model::{Api, ReplyDecoder, ReplyLimits, encode_with_media};
 use turnwire::vocab::{
     Agent, Block, CallId, CommandId, Due, Effect, EffectBody, Failure, FailureKind, Frozen, HookId,
-    Input, McpFact, McpServer, ModelChunk, Now, PermissionUpdate, RequestId, RunId, Text,
+    Input, JobId, McpFact, McpServer, ModelChunk, Now, PermissionUpdate, RequestId, RunId, Text,
     ToolOutcome, ToolSpec, ToolUpdate, WriteBody, WriteId,
 };
 
+use super::jobs::Records;
 use super::reload::asked;
 use super::{Caller, Report, Reporter, Start, Stopper};
 use crate::hooks::{HookJob, Hooks};
@@ -75,7 +76,7 @@ pub enum Job {
 }
 
 /// Work of the storage thread: it says what came of it.
-type StorageJob = Box<dyn FnOnce() -> Report + Send>;
+pub(super) type StorageJob = Box<dyn FnOnce() -> Report + Send>;
 
 /// What waits for its turn.
 enum Work {
@@ -136,17 +137,20 @@ pub(super) struct McpNews {
 
 /// Every effect of one session that is not settled yet.
 pub(super) struct Effects {
-    world: World,
+    pub(super) world: World,
     report: Reporter,
     /// Permits that are held back until the agent wants bulk again.
-    owed: usize,
+    pub(super) owed: usize,
     /// Effects that wait until the output is written up to a mark.
     waiting: VecDeque<(u64, Work)>,
     /// Settlements that need no job, in order.
     ready: VecDeque<Input<'static>>,
     models: BTreeMap<RequestId, LiveModel>,
     /// Running tools; without a stopper they are being stopped.
-    tools: BTreeMap<Caller, Option<Stopper>>,
+    pub(super) tools: BTreeMap<Caller, Option<Stopper>>,
+    /// Background jobs that run, likewise.
+    pub(super) jobs: BTreeMap<JobId, Option<Stopper>>,
+    pub(super) records: Records,
     /// Running hooks, likewise.
     hooks: BTreeMap<HookId, Option<Stopper>>,
     /// Running MCP servers, likewise.
@@ -169,6 +173,8 @@ impl Effects {
             ready: VecDeque::new(),
             models: BTreeMap::new(),
             tools: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            records: Records::default(),
             hooks: BTreeMap::new(),
             storage: None,
             requests: 0,
@@ -240,7 +246,7 @@ impl Effects {
                     }
                     None => Work::Tool {
                         caller,
-                        job: self.world.toolbox.prepare(name, &input.0),
+                        job: self.world.toolbox.prepare(name, &input.0).of(*call),
                     },
                 }
             }
@@ -320,6 +326,7 @@ impl Effects {
             Effect::StopModel(request) => self.stop_model(request),
             Effect::StopTool(call) => self.stop_tool(Caller::Model(call)),
             Effect::StopShell(command) => self.stop_tool(Caller::Person(command)),
+            Effect::StopJob(job) => self.stop_job(job),
             Effect::Reload(command) => self.reload(command),
             Effect::StopHook(hook) => self.stop_hook(hook),
             Effect::RunHook { hook } => self.hook_over(hook, "the hook had no body"),
@@ -363,10 +370,7 @@ impl Effects {
             }
             // Tools finish by themselves, and what is named last belongs to effects that failed above.
             Effect::DetachTool(_) | Effect::StopRun(_) => {}
-            other @ (Effect::Allow { .. }
-            | Effect::StartRun { .. }
-            | Effect::CallRun(..)
-            | Effect::StopJob(_)) => {
+            other @ (Effect::Allow { .. } | Effect::StartRun { .. } | Effect::CallRun(..)) => {
                 tracing::error!(effect = ?other, "this driver can't carry out an effect")
             }
         }
@@ -557,7 +561,7 @@ impl Effects {
     }
 
     /// Hands work to the storage thread, which does one thing after the other.
-    fn on_storage(&mut self, job: StorageJob) -> bool {
+    pub(super) fn on_storage(&mut self, job: StorageJob) -> bool {
         let report = self.report.clone();
         let storage = self.storage.get_or_insert_with(|| {
             let (send, jobs) = mpsc::channel::<StorageJob>();
@@ -673,6 +677,7 @@ impl Effects {
         }
         let tools = self.tools.values_mut().filter_map(Option::take);
         let stoppers: Vec<Stopper> = tools
+            .chain(self.jobs.values_mut().filter_map(Option::take))
             .chain(self.hooks.values_mut().filter_map(Option::take))
             .chain(self.servers.values_mut().filter_map(Option::take))
             .collect();
@@ -681,21 +686,28 @@ impl Effects {
         }
     }
 
-    /// Whether tools, hooks or servers run, the ones that are being stopped too: their process groups may be there.
+    /// Whether tools, jobs, hooks or servers run, the ones that are being stopped too: their process groups may be there.
+    /// Records that are on their way to the disk count as well.
     pub(super) fn is_running(&self) -> bool {
-        !(self.tools.is_empty() && self.hooks.is_empty() && self.servers.is_empty())
+        let tools = self.tools.is_empty() && self.jobs.is_empty();
+        let others = self.hooks.is_empty() && self.servers.is_empty();
+        !(tools && others && self.records.are_kept())
     }
 
     /// Keeps the books for what comes after [`stop_all`](Effects::stop_all).
     pub(super) fn take_last(&mut self, report: &Report) {
         match report {
             Report::Tool(caller, update) => self.note(*caller, update),
+            Report::Detached(caller, ..) => self.detached(*caller),
+            Report::JobOver(job, ..) => self.job_over(*job),
+            Report::Kept(fault) => self.kept(fault.as_deref()),
             Report::Hook(hook, _) => self.hook_ended(*hook),
             Report::Mcp(run, News::Down(_)) => {
                 self.servers.remove(run);
             }
             Report::Mcp(_, News::Greeted(..) | News::Listed(_))
             | Report::Model(..)
+            | Report::Output(..)
             | Report::Stored(..)
             | Report::Reloaded(..)
             | Report::Snapshotted(..)

@@ -11,6 +11,7 @@
 //! nothing is [running](Engine::is_running).
 
 mod effects;
+mod jobs;
 mod later;
 mod mcp;
 mod reload;
@@ -23,8 +24,9 @@ use bytes::{Buf as _, Bytes};
 use turnwire::frame::LineSplitter;
 use turnwire::protocol::{Protocol, Server, ServerOutput};
 use turnwire::vocab::{
-    Agent, CallId, Command, CommandId, Due, HookId, HookReply, Input, Misuse, Now,
-    Output as AgentOutput, RequestId, Restoration, Signal, Text, ToolUpdate, WriteId,
+    Agent, Block, CallId, Command, CommandId, Due, HookId, HookReply, Input, JobId, JobOutput,
+    JobStart, JobState, JobUpdate, Misuse, Now, Output as AgentOutput, Progress, RequestId,
+    Restoration, Signal, Text, ToolUpdate, What, WriteId,
 };
 
 use crate::error::Error;
@@ -37,6 +39,7 @@ use crate::world::{Reloaded, World};
 
 use effects::Effects;
 pub use effects::{Job, crashed, failed};
+pub use jobs::job_over;
 
 /// Above this many bytes that the host has not read, model streams are not read on.
 const UNREAD_BULK: u64 = 256 * 1024;
@@ -75,6 +78,14 @@ pub enum Report {
     Model(RequestId, Part),
     /// What a tool says. Its progress is bulk, its end isn't.
     Tool(Caller, ToolUpdate),
+    /// A call goes on as a background job: what is said of it, and what the model is told besides.
+    Detached(Caller, Box<JobStart>, Text),
+    /// What a background job has written so far. It is bulk.
+    Output(JobId, JobOutput),
+    /// A background job is over, with what it has written, if there is news of that.
+    JobOver(JobId, Option<JobOutput>, JobState),
+    /// The record of a job was put on the disk, or couldn't be: what went wrong.
+    Kept(Option<String>),
     /// A hook is over.
     Hook(HookId, Result<HookReply, Text>),
     /// A write is over.
@@ -94,8 +105,8 @@ pub enum Report {
 /// Takes reports to the loop, from any thread.
 pub type Reporter = Arc<dyn Fn(Report) + Send + Sync>;
 
-/// Stops a job. For a request it settles nothing any more: the engine has done that. A tool, a hook or an MCP server still
-/// reports its end.
+/// Stops a job. For a request it settles nothing any more: the engine has done that. A tool, a background job, a hook or an
+/// MCP server still reports its end.
 pub type Stopper = Box<dyn FnOnce() + Send>;
 
 /// Begins jobs. How they run is the driver's own matter; that each reports its end exactly once, however it ends, is
@@ -321,7 +332,12 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
     fn drain(&mut self) -> Result<(), Error> {
         loop {
             match self.agent.poll_output() {
-                Some(AgentOutput::Event(event)) => self.server.handle_event(event),
+                Some(AgentOutput::Event(event)) => {
+                    if let What::Job(_, record) = &event.what {
+                        self.effects.keep_job(record);
+                    }
+                    self.server.handle_event(event);
+                }
                 Some(AgentOutput::Delta(delta)) => self.server.handle_delta(&delta),
                 Some(AgentOutput::Effect { run, effect }) => {
                     // What was said before the effect is written before it starts.
@@ -446,6 +462,32 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
                 give(&mut self.agent, caller.news(update), now)?;
                 self.drain()
             }
+            Report::Detached(caller, start, text) => {
+                self.effects.detached(caller);
+                let about = ToolUpdate::Progress(Progress::Append(vec![Block::Text(text)]));
+                give(&mut self.agent, caller.news(about), now)?;
+                let detached = ToolUpdate::Detached(start);
+                give(&mut self.agent, caller.news(detached), now)?;
+                self.drain()
+            }
+            Report::Output(job, output) => {
+                self.effects.job_wrote();
+                let update = JobUpdate::Output(output);
+                give(&mut self.agent, Input::Job { job, update }, now)?;
+                self.drain()
+            }
+            Report::JobOver(job, output, state) => {
+                self.effects.job_over(job);
+                let news = output.map(JobUpdate::Output);
+                for update in news.into_iter().chain([JobUpdate::Ended(state)]) {
+                    give(&mut self.agent, Input::Job { job, update }, now)?;
+                }
+                self.drain()
+            }
+            Report::Kept(fault) => {
+                self.effects.kept(fault.as_deref());
+                Ok(())
+            }
             Report::Hook(hook, outcome) => {
                 self.effects.hook_ended(hook);
                 give(&mut self.agent, Input::Hook { hook, outcome }, now)?;
@@ -487,8 +529,8 @@ fn give<A: Agent>(agent: &mut A, input: Input<'_>, now: Now) -> Result<(), Error
         Input::Store { .. } => "settling a write",
         Input::Woken => "waking the agent",
         Input::Hook { .. } => "settling a hook",
-        Input::Job { .. }
-        | Input::Run { .. }
+        Input::Job { .. } => "giving news of a job",
+        Input::Run { .. }
         | Input::Opened { .. }
         | Input::Reloaded { .. }
         | Input::Refrozen { .. }

@@ -24,6 +24,11 @@ impl GroupId {
             .ok_or_else(|| io::Error::other("the child has no process id"))
     }
 
+    /// The number.
+    pub fn number(self) -> u32 {
+        self.0.as_raw_nonzero().get().unsigned_abs()
+    }
+
     /// Whether the leader is dead. It isn't reaped.
     ///
     /// # Errors

@@ -11,7 +11,8 @@ use turnwire::vocab::{Block, Progress, ToolOutcome, ToolUpdate};
 use super::external::Loaded;
 use super::outcome::{Finished, reason};
 use super::text::{HeadTail, Rendered, WholeCharacters};
-use super::{Shared, input};
+use super::{Shared, ToolJob, input};
+use crate::jobs::BackgroundJob;
 use crate::process::env::Lists;
 use crate::process::{self, Exit, Stopped, Terms};
 
@@ -84,7 +85,7 @@ impl CommandJob {
     }
 
     /// `Err`: the arguments are wrong, in words for the model.
-    pub(super) fn new(shared: &Arc<Shared>, args: input::Bash) -> Result<Self, String> {
+    fn new(shared: &Arc<Shared>, args: &input::Bash) -> Result<Self, String> {
         if args.command.contains('\0') {
             return Err("the command contains a NUL character".into());
         }
@@ -93,11 +94,21 @@ impl CommandJob {
             .timeout_seconds
             .map(|it| Duration::from_secs(it.max(1)));
         let millis = args.timeout.map(|it| Duration::from_millis(it.max(1)));
-        let limit = seconds.or(millis).unwrap_or(config.default_timeout);
+        let named = seconds.or(millis);
+        let limit = if args.background {
+            // It takes as long as it takes, if nothing else is said.
+            named
+        } else {
+            Some(
+                named
+                    .unwrap_or(config.default_timeout)
+                    .min(config.max_timeout),
+            )
+        };
         Ok(CommandJob {
             shared: shared.clone(),
-            what: What::Line(args.command),
-            limit: Some(limit.min(config.max_timeout)),
+            what: What::Line(args.command.clone()),
+            limit,
         })
     }
 
@@ -176,6 +187,20 @@ impl CommandJob {
             }
         })
     }
+}
+
+/// Makes a call ready. `Err`: the arguments are wrong, in words for the model.
+pub(super) fn prepare(shared: &Arc<Shared>, args: input::Bash) -> Result<ToolJob, String> {
+    let job = CommandJob::new(shared, &args)?;
+    if !args.background {
+        return Ok(ToolJob::Command(job));
+    }
+    let Some(place) = &shared.config.jobs else {
+        return Err("commands can't go on in the background here; leave that argument out".into());
+    };
+    let cwd = shared.root.path().to_string_lossy();
+    let job = BackgroundJob::new(job, place.clone(), &args.command, args.description, &cwd);
+    Ok(ToolJob::Background(Box::new(job)))
 }
 
 /// Both streams, bounded, and what of them hasn't been shown as progress.

@@ -63,6 +63,11 @@ pub(crate) struct Bash {
     /// In milliseconds, as [`Dialect::Claude`](super::Dialect::Claude) has it.
     #[serde(default, deserialize_with = "count")]
     pub(crate) timeout: Option<u64>,
+    #[serde(default, alias = "run_in_background", deserialize_with = "flag")]
+    pub(crate) background: bool,
+    /// For people.
+    #[serde(default)]
+    pub(crate) description: Option<String>,
 }
 
 /// Reads the arguments of `tool`; the error is the text for the model.

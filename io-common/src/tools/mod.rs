@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use turnwire::vocab::{
-    MessageId, Restoration, SetOp, Text, ToolOutcome, ToolSpec, UnapprovedSource,
+    CallId, MessageId, Restoration, SetOp, Text, ToolOutcome, ToolSpec, UnapprovedSource,
 };
 
 pub use bash::{Capture, CommandJob};
@@ -30,8 +30,12 @@ pub use skill::Skill;
 pub use snapshots::{Bounds, Snapshots};
 pub use spec::builtin_names;
 
+pub(crate) use outcome::reason;
+
 use external::Loaded;
 use files::path::{Place, Root};
+
+use crate::jobs::{BackgroundJob, JobPlace};
 
 /// What the built-in tools and their arguments are called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,6 +79,8 @@ pub struct ToolboxConfig {
     pub skills: Vec<Skill>,
     /// Whether such a program doesn't run while nobody has approved its content, in no mode.
     pub refuse_unapproved: bool,
+    /// Where background jobs are kept; `None`: commands can't go on in the background.
+    pub jobs: Option<JobPlace>,
 }
 
 impl ToolboxConfig {
@@ -96,6 +102,7 @@ impl ToolboxConfig {
             external: Vec::new(),
             skills: Vec::new(),
             refuse_unapproved: false,
+            jobs: None,
         }
     }
 }
@@ -184,6 +191,11 @@ impl Toolbox {
         self.shared.root.path()
     }
 
+    /// Where its background jobs are kept.
+    pub fn jobs(&self) -> Option<&JobPlace> {
+        self.shared.config.jobs.as_ref()
+    }
+
     /// What the model is told about the tools, in the order they are offered in.
     pub fn specs(&self) -> Vec<ToolSpec> {
         let mut specs = spec::all(&self.shared.config);
@@ -269,8 +281,8 @@ impl Toolbox {
                 input: input.to_owned(),
             });
         }
-        match input::parse(name, input).and_then(|args| CommandJob::new(&self.shared, args)) {
-            Ok(job) => ToolJob::Command(job),
+        match input::parse(name, input).and_then(|args| bash::prepare(&self.shared, args)) {
+            Ok(job) => job,
             Err(text) => ToolJob::Over(Finished::new(ToolOutcome::Invalid, text)),
         }
     }
@@ -291,15 +303,31 @@ pub type SnapshotJob = Box<dyn FnOnce() -> Result<(Vec<Text>, u64), String> + Se
 /// Puts files back, on a thread that may block. If it fails no file was touched.
 pub type RestoreJob = Box<dyn FnOnce() -> Result<Restoration, String> + Send>;
 
+/// Why a call that is carried out by itself can't go on in the background: a session's driver does that.
+pub const ONE_CALL: &str = "commands can't go on in the background here";
+
 /// A call that is ready to be carried out.
 #[derive(Debug)]
 pub enum ToolJob {
     /// A command to run in a subprocess.
     Command(CommandJob),
+    /// A command that goes on in the background.
+    Background(Box<BackgroundJob>),
     /// Work on files, which blocks.
     File(FileJob),
     /// It is over before it began: its arguments were wrong.
     Over(Finished),
+}
+
+impl ToolJob {
+    /// It is for this call: what goes on in the background is known by its number.
+    #[must_use]
+    pub fn of(self, call: CallId) -> ToolJob {
+        match self {
+            ToolJob::Background(job) => ToolJob::Background(Box::new(job.of(call))),
+            other @ (ToolJob::Command(_) | ToolJob::File(_) | ToolJob::Over(_)) => other,
+        }
+    }
 }
 
 /// A call of a file tool.

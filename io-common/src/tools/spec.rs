@@ -149,6 +149,9 @@ pub(crate) fn all(config: &ToolboxConfig) -> Vec<ToolSpec> {
     let spec = |b: Builtin| {
         let renamed = config.dialect.renamed(b.name);
         let mut description = b.description.to_owned();
+        let mut schema = renamed
+            .map_or(b.schema, |renamed| renamed.schema)
+            .to_owned();
         if b.name == WRITE_FILE.name {
             description = description.replace(EDIT_FILE.name, config.dialect.name(EDIT_FILE.name));
         }
@@ -165,12 +168,16 @@ pub(crate) fn all(config: &ToolboxConfig) -> Vec<ToolSpec> {
                     most.as_millis()
                 ),
             });
+            if config.jobs.is_some() {
+                description.push_str(BACKGROUND);
+                schema = in_background(schema, config.dialect);
+            }
         }
         ToolSpec {
             name: config.dialect.name(b.name).into(),
             label: None,
             description: description.into(),
-            schema: RawJson(renamed.map_or(b.schema, |renamed| renamed.schema).into()),
+            schema: RawJson(schema.into()),
             side_effect: b.side_effect,
             hidden: false,
             uri_arg: renamed
@@ -180,6 +187,24 @@ pub(crate) fn all(config: &ToolboxConfig) -> Vec<ToolSpec> {
         }
     };
     ALL.into_iter().map(spec).collect()
+}
+
+/// What is said of `bash` where commands can go on in the background.
+const BACKGROUND: &str = " One that is to go on by itself, as a server or a long build, is run in the background: the \
+call returns at once with the name of a file that takes its output, and you are told when it ends.";
+
+/// The schema of `bash` with the argument for that.
+fn in_background(schema: String, dialect: Dialect) -> String {
+    let name = match dialect {
+        Dialect::Own => "background",
+        Dialect::Claude => "run_in_background",
+    };
+    let behind = r#"},"required":["command"]"#;
+    let about = "Let it go on by itself; then it has no time limit unless one is given";
+    schema.replace(
+        behind,
+        &format!(r#","{name}":{{"type":"boolean","description":"{about}"}}{behind}"#),
+    )
 }
 
 /// The own names of the built-in tools, `skill` too, whether or not there are skills.
@@ -213,6 +238,28 @@ mod tests {
                     spec.name
                 );
             }
+        }
+    }
+
+    #[test]
+    fn the_background_is_offered_where_there_are_jobs() {
+        for (dialect, name) in [
+            (Dialect::Own, "background"),
+            (Dialect::Claude, "run_in_background"),
+        ] {
+            let mut config = ToolboxConfig {
+                dialect,
+                ..ToolboxConfig::new("/")
+            };
+            let has = |config: &ToolboxConfig| {
+                let bash = all(config).pop().expect("bash is the last");
+                let schema: serde_json::Value = serde_json::from_str(&bash.schema.0).expect("JSON");
+                schema["properties"][name]["type"] == "boolean"
+            };
+            assert!(!has(&config));
+            let place = crate::jobs::JobPlace::kept("/nowhere".into(), "g1").expect("a name");
+            config.jobs = Some(place);
+            assert!(has(&config));
         }
     }
 

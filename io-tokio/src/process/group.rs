@@ -36,6 +36,11 @@ impl Group {
         })
     }
 
+    /// The number of the group.
+    pub(crate) fn number(&self) -> u32 {
+        self.id.number()
+    }
+
     /// The child's stdin, if it was started with a pipe.
     pub(crate) fn stdin(&mut self) -> Option<ChildStdin> {
         self.child.stdin().take()
