@@ -117,6 +117,7 @@ impl Session {
             CancelWhat::Everything if by_hand => {
                 self.skip_compaction(Some(command));
                 self.stop_shells();
+                self.cancel_jobs();
                 self.drop_steers();
                 self.drop_pending(DropWhy::Cancelled, u64::MAX);
             }
@@ -142,11 +143,13 @@ impl Session {
                 self.compact_queued = None;
                 self.stop_turn(&Stopping::Cancel(why), QueueFate::Drop, Some(command));
                 self.stop_shells();
+                self.cancel_jobs();
             }
             CancelWhat::Everything => {
                 self.compact_queued = None;
                 self.nothing_hit(command);
                 self.stop_shells();
+                self.cancel_jobs();
                 self.drop_steers();
                 self.drop_pending(DropWhy::Cancelled, u64::MAX);
             }
@@ -161,7 +164,8 @@ impl Session {
                 self.hit(command, Hit::Shell);
                 self.stop_shells();
             }
-            CancelWhat::Job(_) | CancelWhat::Run(_) => self.nothing_hit(command),
+            CancelWhat::Job(job) => self.cancel_job(command, *job),
+            CancelWhat::Run(_) => self.nothing_hit(command),
         }
     }
 
@@ -180,11 +184,7 @@ impl Session {
 
     fn drop_steers(&mut self) {
         for prompt in self.prompts.take_steers() {
-            let end = End::Dropped(DropWhy::Cancelled);
-            self.say(What::PromptEnded {
-                prompt: prompt.id,
-                end,
-            });
+            self.unapplied(&prompt, End::Dropped(DropWhy::Cancelled));
         }
     }
 
@@ -216,6 +216,7 @@ impl Session {
             | Phase::Streaming(..)
             | Phase::Tools(..)
             | Phase::Checking(..)
+            | Phase::Holding(..)
             | Phase::Compacting(_)
             | Phase::Closed) => {
                 self.phase = other;
@@ -242,6 +243,7 @@ impl Session {
             | Phase::Streaming(..)
             | Phase::Backoff(..)
             | Phase::Checking(..)
+            | Phase::Holding(..)
             | Phase::Compacting(_)
             | Phase::Closed => None,
         };
@@ -258,7 +260,7 @@ impl Session {
                 self.stop_chain(&chain);
                 turn
             }
-            Phase::Waiting(turn) => turn,
+            Phase::Waiting(turn) | Phase::Holding(turn, _) => turn,
             Phase::Saving(turn, save) => {
                 // The write is left to finish; nobody waits for it.
                 self.effects.writes.stop(save.write.0);
@@ -300,6 +302,7 @@ impl Session {
                 turn
             }
         };
+        self.end_jobs_of(&turn);
         self.leave_note(&mut turn, stop);
         let end = stop.end();
         self.finish_turn(turn, end, fate);

@@ -1,4 +1,5 @@
-//! Closing, and what a session does when it is idle: a compaction that waited, the next prompt, `Closed`, or `Settled`.
+//! Closing, and what a session does when it is idle: a compaction that waited, the next prompt, what a job brings,
+//! `Closed`, or `Settled`.
 
 use super::{Session, cancel::Stopping, phase::Phase, queue::prompts::Kind};
 use crate::vocab::{
@@ -97,6 +98,7 @@ impl Session {
         self.compact_queued = None;
         self.drop_pending(DropWhy::Closed, u64::MAX);
         self.end_shells();
+        self.end_jobs();
         let by_hand = self.phase.is_compacting_by_hand();
         if by_hand || self.phase.turn().is_some() && !self.phase.is_ending() {
             self.stop_turn(
@@ -141,12 +143,22 @@ impl Session {
                 continue;
             }
             if self.prompts.pending() > 0 || !self.intake.is_empty() {
-                return;
+                return self.announce_jobs();
             }
             self.held = false;
+            if self.prompts.jobs() > 0 && self.jobs_begin_turns() {
+                if !self.has_room() {
+                    return self.announce_jobs();
+                }
+                if let Some(prompt) = self.prompts.pop_job() {
+                    self.begin_turn(prompt, Cause::Job);
+                    continue;
+                }
+            }
             self.strand_steers(DropWhy::Idle);
             self.save_beside();
             if self.closing.is_draining() && self.owed.is_empty() && self.shells.is_empty() {
+                self.end_jobs();
                 if self.beside.is_none() {
                     self.closed();
                 }
@@ -160,17 +172,14 @@ impl Session {
     fn strand_steers(&mut self, why: DropWhy) {
         while let Some(prompt) = self.prompts.pop_steer() {
             match prompt.kind {
-                Kind::Context => self.apply_idle(prompt),
-                Kind::Prompt => self.say(What::PromptEnded {
-                    prompt: prompt.id,
-                    end: End::Dropped(why),
-                }),
+                Kind::Context | Kind::Job => self.apply_idle(prompt),
+                Kind::Prompt => self.unapplied(&prompt, End::Dropped(why)),
             }
         }
     }
 
     fn settle(&mut self) {
-        if core::mem::take(&mut self.active) {
+        if !self.job_can_wake() && core::mem::take(&mut self.active) {
             self.say(What::Settled);
         }
     }

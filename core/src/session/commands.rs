@@ -1,6 +1,6 @@
 //! Commands: each is answered exactly once (S-05), in every phase.
 
-use alloc::{boxed::Box, format, vec::Vec};
+use alloc::{boxed::Box, format};
 
 use super::{
     Session,
@@ -10,9 +10,8 @@ use super::{
 };
 use crate::vocab::{
     Admitted, Answer, ApprovalMode, Block, Call, CancelWhy, Cause, Command, CommandId, Deliver,
-    DropWhy, Effect, End, GoalCommand, HookSpec, IdleSteer, JobCommand, JobStop, Lane, MessageId,
-    Offer, Prompt, PromptId, QueueFate, Rank, Refusal, Route, Setting, Text, ToolSpec, What,
-    WriteId,
+    DropWhy, Effect, End, GoalCommand, HookSpec, IdleSteer, Lane, MessageId, Offer, Prompt,
+    PromptId, QueueFate, Rank, Refusal, Route, Setting, Text, ToolSpec, What, WriteId,
 };
 
 /// A command whose reply comes later.
@@ -66,10 +65,7 @@ impl Session {
                 | GoalCommand::Resume
                 | GoalCommand::Clear,
             ) => self.not_yet(id, "goals"),
-            Command::Job(JobCommand::Snapshot) => self.answer(id, Answer::Jobs(Vec::new())),
-            Command::Job(JobCommand::Stop { .. }) => {
-                self.answer(id, Answer::JobStop(JobStop::NotFound))
-            }
+            Command::Job(what) => self.job_command(id, what),
             Command::Shell { command } => self.shell(id, command),
             Command::Session(_) => self.not_yet(id, "session changes"),
             Command::SteerRun { .. } => {

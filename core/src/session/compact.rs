@@ -549,6 +549,7 @@ impl Session {
             | Phase::Backoff(..)
             | Phase::Tools(..)
             | Phase::Checking(..)
+            | Phase::Holding(..)
             | Phase::Closed => None,
         };
         let (trigger, instructions) = told.unwrap_or((Trigger::Auto, None));
@@ -579,6 +580,7 @@ impl Session {
             | Phase::Backoff(..)
             | Phase::Tools(..)
             | Phase::Checking(..)
+            | Phase::Holding(..)
             | Phase::Closed) => self.phase = other,
         }
     }
@@ -618,6 +620,7 @@ impl Session {
             | Phase::Backoff(..)
             | Phase::Tools(..)
             | Phase::Checking(..)
+            | Phase::Holding(..)
             | Phase::Closed) => {
                 self.phase = other;
                 return false;

@@ -6,8 +6,8 @@
 use alloc::vec::Vec;
 
 use crate::vocab::{
-    ApprovalMode, Cost, CostBasis, Drain, Frozen, Interrupting, Settings, SideEffect, Text,
-    ToolSpec, Usage,
+    ApprovalMode, Cost, CostBasis, Drain, Frozen, Interrupting, JobRecord, Settings, SideEffect,
+    Text, ToolSpec, Usage,
 };
 
 pub use crate::vocab::{LocalHook, Rule, RuleBehaviour, UnapprovedSource, UnloadedHook};
@@ -44,6 +44,9 @@ pub struct SessionConfig {
     pub unloaded: Vec<UnloadedHook>,
     /// Names of the skills, for `Opened`.
     pub skills: Vec<Text>,
+    /// Records of the jobs that an earlier process of this session had, oldest first: one that wasn't over then was
+    /// interrupted with it.
+    pub jobs: Vec<JobRecord>,
     /// Choices between behaviours.
     pub policy: Policy,
     /// Sizes and numbers.
@@ -78,6 +81,7 @@ impl SessionConfig {
             hooks: Vec::new(),
             unloaded: Vec::new(),
             skills: Vec::new(),
+            jobs: Vec::new(),
             policy: Policy::default(),
             limits: Limits::default(),
             timeouts: Timeouts::default(),
@@ -214,6 +218,10 @@ pub struct Policy {
     pub error_partial: ErrorPartial,
     /// Retries of model requests.
     pub retry: Retry,
+    /// Whether a turn waits for the jobs that its calls began.
+    pub hold_turn: HoldTurn,
+    /// What the end of a job does while the session is idle.
+    pub job_when_idle: JobWhenIdle,
     /// What waits for a durable write.
     pub gates: Gates,
     /// Whether a turn goes on when one of its writes failed. Either way it is reported.
@@ -240,6 +248,8 @@ impl Default for Policy {
             snapshots: Snapshots::Never,
             error_partial: ErrorPartial::Void,
             retry: Retry::default(),
+            hold_turn: HoldTurn::No,
+            job_when_idle: JobWhenIdle::StartTurn,
             gates: Gates::default(),
             store_failure: StoreFailure::GoOn,
             compaction: Compaction::default(),
@@ -328,6 +338,28 @@ pub enum ErrorPartial {
     Void,
     /// It stays in the history.
     Keep,
+}
+
+/// See [`Policy::hold_turn`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HoldTurn {
+    /// It ends, and they go on.
+    No,
+    /// It isn't ended while one of them runs that is finite (a shell command or a nested run): each end is a steer, and
+    /// so the next step. A cancel of the turn stops them.
+    Finite {
+        /// How long it waits at most, each time that it comes to wait. Then it ends, and waits no more.
+        limit_us: Option<u64>,
+    },
+}
+
+/// See [`Policy::job_when_idle`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobWhenIdle {
+    /// A turn begins with what is said of it. While a finite job runs, the session isn't settled.
+    StartTurn,
+    /// What is said of it enters the history, and the model hears it with the next prompt.
+    NoticeOnly,
 }
 
 /// Retries of model requests: never after reply text was shown (S-20).
@@ -482,6 +514,10 @@ pub struct Limits {
     pub running_tools: usize,
     /// Shell commands of the person's own that run at once; more are refused `Busy`.
     pub shells: usize,
+    /// Jobs that run at once; a call that becomes one more fails, and its job is stopped.
+    pub jobs: usize,
+    /// Records of jobs that are over, to be listed; of more the oldest are forgotten.
+    pub job_records: usize,
     /// Effects that were stopped and not yet settled; beyond it no prompt, step or call begins.
     pub stopped_effects: usize,
     /// Commands whose reply comes later (barriers, gated settings, a reload, a rewind); more are refused `Full`.
@@ -510,6 +546,8 @@ impl Default for Limits {
             tool_media_bytes: 16 * MIB,
             running_tools: 8,
             shells: 4,
+            jobs: 32,
+            job_records: 128,
             stopped_effects: 1024,
             owed_replies: 1024,
             rewind_prompts: 128,

@@ -82,7 +82,7 @@ pub(super) struct Effects {
     pub reloads: Table,
     pub restores: Table,
     pub shells: Table,
-    /// Jobs that a tool began though nothing here keeps jobs yet: told to stop at once.
+    /// Live from the moment that a call became one.
     pub jobs: Table,
 }
 

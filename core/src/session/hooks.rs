@@ -372,6 +372,7 @@ impl Session {
             | Phase::Streaming(..)
             | Phase::Backoff(..)
             | Phase::Checking(..)
+            | Phase::Holding(..)
             | Phase::Compacting(_)
             | Phase::Closed => (Vec::new(), false, 0),
         };

@@ -1,5 +1,7 @@
 //! Ids are counters, from 1 (S-03, L5): nothing has to be remembered to know whether one was issued.
 
+use crate::vocab::PromptId;
+
 /// The highest id of each kind that was given out.
 #[derive(Debug, Default)]
 pub(super) struct Ids {
@@ -13,6 +15,7 @@ pub(super) struct Ids {
     write: u64,
     checkpoint: u64,
     arrival: u64,
+    own_prompt: u64,
 }
 
 fn next(id: &mut u64) -> u64 {
@@ -64,6 +67,11 @@ impl Ids {
 
     pub fn checkpoint(&mut self) -> u64 {
         next(&mut self.checkpoint)
+    }
+
+    /// A prompt that the session makes itself.
+    pub fn own_prompt(&mut self) -> u64 {
+        PromptId::SESSION_MADE | next(&mut self.own_prompt)
     }
 
     /// The message that was made last.

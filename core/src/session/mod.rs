@@ -13,7 +13,7 @@
 //! Prompt ids must grow: an id that isn't above the last admitted one is a duplicate. Nothing is remembered of
 //! settled questions and prompts, so a session's memory is bounded by its limits and its history.
 //!
-//! Goals, jobs, nested runs and changes of session are refused as unsupported.
+//! Goals, nested runs and changes of session are refused as unsupported.
 
 mod args;
 mod ask;
@@ -29,6 +29,7 @@ mod frozen;
 mod hooks;
 mod ids;
 mod intake;
+mod jobs;
 mod left;
 mod permits;
 mod phase;
@@ -133,6 +134,7 @@ pub struct Session {
     unsaved: Vec<Arc<Message>>,
     /// Such messages while they are being written.
     beside: Option<Beside>,
+    jobs: jobs::Jobs,
     shells: BTreeMap<CommandId, shell::Shell>,
     /// What shell commands gave, until it may enter the history.
     shell_news: Vec<Arc<Message>>,
@@ -167,7 +169,7 @@ impl Session {
     /// history is what an earlier session of the same name remembered, or all that its turns wrote: the last summary
     /// of a compaction takes the place of what it stands for, and a call without a result is given one that says so
     /// (S-31).
-    pub fn new(config: SessionConfig, mut info: Box<SessionInfo>, now: Now) -> Session {
+    pub fn new(mut config: SessionConfig, mut info: Box<SessionInfo>, now: Now) -> Session {
         let [summarised, history] = compact::shortened(core::mem::take(&mut info.history));
         let history = paired(history);
         info.settings = Box::new(config.settings.clone());
@@ -183,6 +185,9 @@ impl Session {
             .map(|call| call.0)
             .max()
             .unwrap_or(0);
+        let records = core::mem::take(&mut config.jobs);
+        let jobs = jobs::Jobs::after(records, config.limits.job_records);
+        let call = call.max(jobs.last());
         let mut session = Session {
             model: config.model.clone(),
             thinking_budget: config.model.thinking_budget,
@@ -217,6 +222,7 @@ impl Session {
             approving: Vec::new(),
             permitting: Vec::new(),
             changes: Vec::new(),
+            jobs,
             shells: BTreeMap::new(),
             shell_news: Vec::new(),
             compacted_to: 0,
@@ -408,6 +414,7 @@ impl Session {
                 }
             }
             Phase::Closed => return None,
+            Phase::Holding(_, until_us) => first.see(Name::Hold, 0, *until_us),
             Phase::Idle | Phase::Admitting(..) | Phase::Waiting(_) | Phase::Checking(..) => {}
         }
         first.see(Name::Beside, 0, self.beside_until_us());
@@ -440,6 +447,7 @@ impl Session {
             }
             Name::Hook => self.hook_timed_out(HookId(timer.id)),
             Name::Tool => self.tool_timed_out(CallId(timer.id)),
+            Name::Hold => self.held_out(),
             Name::Drain => self.close_now(),
         }
         self.idle();
@@ -498,7 +506,8 @@ impl Session {
             Input::Fault { detail } => self.fault(detail),
             Input::Restored { command, outcome } => self.restored(command, outcome),
             Input::Woken => {}
-            Input::Job { .. } | Input::Run { .. } | Input::Opened { .. } => {}
+            Input::Job { job, update } => self.job_update(job, update),
+            Input::Run { .. } | Input::Opened { .. } => {}
         }
     }
 
@@ -586,7 +595,7 @@ impl Agent for Session {
                     call,
                     update: ToolUpdate::Detached(_),
                 },
-            ) => self.stop_job(*call),
+            ) => self.turn_job_away(*call),
             (State::Stopped, _) => {}
         }
         self.go_on();

@@ -1,8 +1,6 @@
 //! The turn region: one phase at a time, each holding what only it needs.
 //!
-//! An input takes the phase out, matches it without a wildcard arm, and puts the next one back. The place of Holding
-//! (a turn that waits for its own jobs) is between Checking and Compacting: it comes with the region of jobs that it
-//! needs, and every match below then asks for it.
+//! An input takes the phase out, matches it without a wildcard arm, and puts the next one back.
 
 use alloc::{boxed::Box, collections::VecDeque, string::String, sync::Arc, vec::Vec};
 
@@ -12,8 +10,8 @@ use super::hooks::Chain;
 use super::queue::prompts::Waiting;
 use super::tools::Batch;
 use crate::vocab::{
-    CallId, Cost, End, Failure, Message, MessageId, ModelRef, QueueFate, RequestId, StepId, Text,
-    ToolSpec, TurnAnswer, TurnId, Usage, WriteId,
+    CallId, Cost, End, Failure, JobId, Message, MessageId, ModelRef, QueueFate, RequestId, StepId,
+    Text, ToolSpec, TurnAnswer, TurnId, Usage, WriteId,
 };
 
 /// Where the session is.
@@ -38,6 +36,8 @@ pub(super) enum Phase {
     Tools(Box<Turn>, Box<Batch>),
     /// 8: the turn-end hooks judge the reply.
     Checking(Box<Turn>, Check),
+    /// 9: no step is open, and the turn waits for jobs of its own; at this time it waits no longer.
+    Holding(Box<Turn>, Option<u64>),
     /// 10: the history is being summarised.
     Compacting(Box<Compacting>),
     /// 11: nothing comes any more.
@@ -56,7 +56,8 @@ impl Phase {
             | Phase::Streaming(turn, _, _)
             | Phase::Backoff(turn, _)
             | Phase::Tools(turn, _)
-            | Phase::Checking(turn, _) => Some(turn),
+            | Phase::Checking(turn, _)
+            | Phase::Holding(turn, _) => Some(turn),
             Phase::Compacting(compacting) => compacting.then.turn(),
         }
     }
@@ -72,6 +73,7 @@ impl Phase {
             | Phase::Backoff(..)
             | Phase::Tools(..)
             | Phase::Checking(..)
+            | Phase::Holding(..)
             | Phase::Compacting(_)
             | Phase::Closed => None,
         }
@@ -89,6 +91,7 @@ impl Phase {
             | Phase::Streaming(..)
             | Phase::Backoff(..)
             | Phase::Checking(..)
+            | Phase::Holding(..)
             | Phase::Compacting(_)
             | Phase::Closed => None,
         }
@@ -139,6 +142,10 @@ pub(super) struct Turn {
     pub denials: Vec<CallId>,
     /// Bad inputs of capture tools so far.
     pub bad_captures: u32,
+    /// The jobs that its calls became.
+    pub jobs: Vec<JobId>,
+    /// It has waited for them as long as it may.
+    pub held_out: bool,
     /// What the turn added to the history up to its last compaction, and that one's summary; before that the summary
     /// of a compaction by hand that no write has held yet.
     pub added: Vec<Arc<Message>>,

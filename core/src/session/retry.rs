@@ -103,6 +103,7 @@ impl Session {
             | Phase::Backoff(..)
             | Phase::Tools(..)
             | Phase::Checking(..)
+            | Phase::Holding(..)
             | Phase::Closed) => self.phase = other,
         }
     }
@@ -177,6 +178,7 @@ impl Session {
             | Phase::Backoff(..)
             | Phase::Tools(..)
             | Phase::Checking(..)
+            | Phase::Holding(..)
             | Phase::Closed) => self.phase = other,
         }
     }
@@ -354,6 +356,7 @@ impl Session {
             | Phase::Streaming(..)
             | Phase::Tools(..)
             | Phase::Checking(..)
+            | Phase::Holding(..)
             | Phase::Compacting(_)
             | Phase::Closed) => self.phase = other,
         }

@@ -21,6 +21,8 @@ pub(super) enum Name {
     Hook,
     /// A running call, by call id.
     Tool,
+    /// A turn that waits for its jobs: how long it does.
+    Hold,
     /// Draining: how long a close waits for the turn.
     Drain,
 }
@@ -35,6 +37,7 @@ impl Name {
             Name::Approval => "approval",
             Name::Hook => "hook",
             Name::Tool => "tool",
+            Name::Hold => "hold",
             Name::Drain => "drain",
         }
     }

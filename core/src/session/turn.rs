@@ -41,6 +41,8 @@ impl Session {
             by_model: Vec::new(),
             denials: Vec::new(),
             bad_captures: 0,
+            jobs: Vec::new(),
+            held_out: false,
             added: core::mem::take(&mut self.unsaved),
             history_from: self.history.len(),
             compaction_failed: false,
@@ -59,10 +61,12 @@ impl Session {
         }
         turn.submitted = true;
         self.say_unloaded();
+        let first = turn.to_apply.front();
+        let own = first.is_some_and(|prompt| prompt.id.is_session_made());
         let chain = match self.config.policy.prompt_hook {
-            PromptHook::AtStart => self.chain(Owner::Prompt, None, self.now),
-            // They have judged it.
-            PromptHook::AtSubmit => Chain::default(),
+            PromptHook::AtStart if !own => self.chain(Owner::Prompt, None, self.now),
+            // They have judged it, or the session made it itself.
+            PromptHook::AtStart | PromptHook::AtSubmit => Chain::default(),
         };
         self.admit(turn, chain);
     }
@@ -114,6 +118,7 @@ impl Session {
             | Phase::Backoff(..)
             | Phase::Tools(..)
             | Phase::Checking(..)
+            | Phase::Holding(..)
             | Phase::Compacting(_)
             | Phase::Closed) => {
                 self.phase = other;
@@ -203,6 +208,7 @@ impl Session {
             Phase::Waiting(turn) if !turn.submitted => self.submit(turn),
             Phase::Waiting(turn) => self.boundary(turn),
             Phase::Tools(turn, batch) => self.tools_go(turn, batch),
+            Phase::Holding(turn, until_us) => self.hold_on(turn, until_us),
             other @ (Phase::Idle
             | Phase::Admitting(..)
             | Phase::Saving(..)
@@ -210,6 +216,7 @@ impl Session {
             | Phase::Streaming(..)
             | Phase::Backoff(..)
             | Phase::Checking(..)
+            | Phase::Holding(..)
             | Phase::Compacting(_)
             | Phase::Closed) => self.phase = other,
         }
@@ -267,11 +274,11 @@ impl Session {
             .steers()
             .take_while(move |prompt| match prompt.kind {
                 Kind::Context => true,
-                Kind::Prompt if left > 0 => {
+                Kind::Prompt | Kind::Job if left > 0 => {
                     left -= 1;
                     true
                 }
-                Kind::Prompt => false,
+                Kind::Prompt | Kind::Job => false,
             })
     }
 
@@ -352,7 +359,7 @@ impl Session {
             id: MessageId(self.ids.message()),
             role: Role::User,
             content: content.into_iter().map(Arc::new).collect(),
-            origin: Origin::Host,
+            origin: prompt.origin.clone(),
             prompt: Some(prompt.id),
             about: None,
             at_ms: self.now.unix_ms,
@@ -393,6 +400,14 @@ impl Session {
             self.end_step(&mut turn);
             return self.boundary(turn);
         }
+        if self.turn_waits(&turn) {
+            return self.hold(turn);
+        }
+        self.check_turn(turn);
+    }
+
+    /// The turn-end hooks judge whether the turn may end.
+    pub(super) fn check_turn(&mut self, turn: Box<Turn>) {
         let chain = self.chain(Owner::TurnEnd, None, self.now);
         self.check_end(turn, chain);
     }
@@ -410,13 +425,7 @@ impl Session {
         }
         if self.prompts.has_follow_up() {
             self.end_step(&mut turn);
-            while let Some(prompt) = self.prompts.pop_follow_up() {
-                turn.to_apply.push_back(prompt);
-                match self.info.settings.follow_up_drain {
-                    Drain::One => break,
-                    Drain::All => {}
-                }
-            }
+            self.take_follow_ups(&mut turn);
             return self.boundary(turn);
         }
         let finish = turn.finish.clone();
@@ -435,6 +444,7 @@ impl Session {
             | Phase::Streaming(..)
             | Phase::Backoff(..)
             | Phase::Tools(..)
+            | Phase::Holding(..)
             | Phase::Compacting(_)
             | Phase::Closed) => {
                 self.phase = other;
@@ -533,6 +543,7 @@ impl Session {
             | Phase::Backoff(..)
             | Phase::Tools(..)
             | Phase::Checking(..)
+            | Phase::Holding(..)
             | Phase::Compacting(_)
             | Phase::Closed) => self.phase = other,
         }
@@ -613,6 +624,7 @@ impl Session {
             | Phase::Backoff(..)
             | Phase::Tools(..)
             | Phase::Checking(..)
+            | Phase::Holding(..)
             | Phase::Compacting(_)
             | Phase::Closed) => self.phase = other,
         }
@@ -690,10 +702,17 @@ impl Session {
             QueueFate::Keep | QueueFate::Run => self.prompts.pending() + kept(0),
         };
         let held = fate.queue == QueueFate::Keep && later == 0 && self.closing.is_open();
-        let resumes = waits > 0 && !held;
+        // What jobs have to say waits with the prompts that are kept.
+        let begin = self.jobs_begin_turns() && fate.queue != QueueFate::Drop;
+        let jobs = match begin && !(held && waits > 0) {
+            true => self.prompts.jobs(),
+            false => 0,
+        };
+        let resumes = waits > 0 && !held || jobs > 0;
+        let waits = waits + jobs;
         let pending = Pending {
             queued: u32::try_from(waits).unwrap_or(u32::MAX),
-            background: false,
+            background: self.works_in_background(),
             resumes,
         };
         let report = TurnReport {
@@ -729,16 +748,16 @@ impl Session {
             report: Box::new(report),
             pending,
         });
-        for prompt in applied
-            .into_iter()
-            .chain(to_apply.into_iter().map(|prompt| prompt.id))
-        {
+        for prompt in applied {
             self.say(What::PromptEnded {
                 prompt,
                 end: end.clone(),
             });
         }
-        self.leave_steers();
+        for prompt in &to_apply {
+            self.unapplied(prompt, end.clone());
+        }
+        self.leave_steers(fate.queue);
         if fate.queue == QueueFate::Drop {
             self.drop_pending(DropWhy::Cancelled, fate.until);
         }

@@ -4,8 +4,9 @@ use turnwire::{
     session::{
         SessionConfig,
         config::{
-            AfterCompaction, ErrorPartial, Futile, LeftoverSteer, LocalHook, ModelConfig, Parallel,
-            RefuseAt, Rule, RuleBehaviour, Snapshots, StoreFailure, ToolEndOrder, WhenBusy,
+            AfterCompaction, ErrorPartial, Futile, HoldTurn, JobWhenIdle, LeftoverSteer, LocalHook,
+            ModelConfig, Parallel, RefuseAt, Rule, RuleBehaviour, Snapshots, StoreFailure,
+            ToolEndOrder, WhenBusy,
         },
     },
     vocab::*,
@@ -101,9 +102,9 @@ knobs! {
     gates "few" "all",
     /// Which calls run side by side; the protocol decides on a wire.
     parallel "reads" "all" "never" "writes",
-    /// When a call's end is said; the protocol decides on a wire.
+    /// When a call's end is said, and whether a turn waits for its jobs; the protocol decides on a wire.
     tool_end "call" "finish",
-    /// What becomes of steers and broken messages; the protocol decides on a wire.
+    /// What becomes of steers, broken messages and the ends of jobs; the protocol decides on a wire.
     leftovers "drop" "keep",
     /// Open permissions; the protocol decides on a wire.
     asks "1" "3",
@@ -212,10 +213,14 @@ impl Setup {
         };
         if self.tool_end == 1 {
             policy.tool_end_order = ToolEndOrder::Finish;
+            policy.hold_turn = HoldTurn::Finite {
+                limit_us: Some(9_000_000),
+            };
         }
         if self.leftovers == 1 {
             policy.leftover_steer = LeftoverSteer::Keep;
             policy.error_partial = ErrorPartial::Keep;
+            policy.job_when_idle = JobWhenIdle::NoticeOnly;
         }
         policy.asks_at_once = if self.asks == 0 { 1 } else { 3 };
         policy.max_refusals = Some(2);

@@ -190,7 +190,7 @@ pub fn act<A: Agent>(world: &mut World<A>, action: &Action) {
         Action::Settle(pick) => {
             let jobs: Vec<JobId> = world.jobs.keys().copied().collect();
             if let Some(job) = nth(&jobs, *pick) {
-                let update = JobUpdate::Ended(JobState::Exited(0));
+                let update = job_news(*pick);
                 return world.give(Given::Else(Input::Job { job, update }));
             }
             let open: Vec<EffectId> = world.work.keys().copied().collect();
@@ -449,6 +449,14 @@ fn other(pick: u8) -> Option<Command> {
         Command::Shell {
             command: Text::from("ls"),
         },
+        Command::Job(JobCommand::Stop {
+            job: Text::from("sleep"),
+            generation: None,
+        }),
+        Command::Cancel {
+            what: CancelWhat::Job(JobId(u64::from(pick % 7))),
+            why: CancelWhy::Host,
+        },
     ];
     let at = usize::from(pick) % commands.len();
     commands.into_iter().nth(at)
@@ -532,16 +540,35 @@ pub fn send<A: Agent>(world: &mut World<A>, request: RequestId, piece: &Piece) {
     }
 }
 
-fn job() -> JobStart {
+/// What a driver says of a job.
+fn job_news(pick: u8) -> JobUpdate {
+    match pick % 5 {
+        0 | 1 => JobUpdate::Ended(JobState::Exited(0)),
+        2 => JobUpdate::Ended(JobState::Stopped(Text::from("time_limit"))),
+        3 => JobUpdate::Output(JobOutput {
+            bytes: u64::from(pick),
+            ..JobOutput::default()
+        }),
+        _ => JobUpdate::Ended(JobState::Interrupted),
+    }
+}
+
+/// A job; one in three is a helper that never ends by itself.
+fn job(call: CallId) -> JobStart {
     let text = Text::from("sleep");
+    let finite = !call.0.is_multiple_of(3);
     JobStart {
         id: text.clone(),
-        generation: text.clone(),
-        kind: JobKind::Shell,
+        generation: Text::from("s"),
+        kind: if finite {
+            JobKind::Shell
+        } else {
+            JobKind::Other(text.clone())
+        },
         command: text,
         description: None,
         cwd: None,
-        finite: true,
+        finite,
         times_ms: [None; 4],
     }
 }
@@ -619,7 +646,7 @@ fn tool_news_comes<A: Agent>(world: &mut World<A>, pick: u8, news: ToolNews) {
                 host: Text::from("example.org"),
             },
         ),
-        ToolNews::Detaches => Given::tool(call, ToolUpdate::Detached(Box::new(job()))),
+        ToolNews::Detaches => Given::tool(call, ToolUpdate::Detached(Box::new(job(call)))),
     });
 }
 

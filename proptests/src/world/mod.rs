@@ -66,6 +66,12 @@ pub struct World<A> {
     pub stopped_limit: usize,
     /// Hooks judge prompts before their replies.
     pub judges_first: bool,
+    /// The end of a job begins a turn.
+    pub jobs_wake: bool,
+    /// A close was given.
+    closing: bool,
+    /// Prompts that steer nothing.
+    contexts: BTreeSet<PromptId>,
     checker: Checker,
     next_command: u64,
     next_prompt: u64,
@@ -114,6 +120,9 @@ impl<A: Agent> World<A> {
             reads: true,
             stopped_limit: 1024,
             judges_first: false,
+            jobs_wake: false,
+            closing: false,
+            contexts: BTreeSet::new(),
             checker: Checker::new(scope),
             next_command: 1,
             next_prompt: 1,
@@ -193,6 +202,13 @@ impl<A: Agent> World<A> {
         let from = self.said.len();
         if let Given::Call(call) = &given {
             self.owed.insert(call.id, call.command.clone());
+            match &call.command {
+                Command::Close { .. } => self.closing = true,
+                Command::Prompt(prompt) if prompt.deliver == Deliver::Context => {
+                    self.contexts.insert(prompt.id);
+                }
+                _ => {}
+            }
         }
         self.checker.input(&given.input());
         self.given.push((given.clone(), self.now));

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use turnwire::{
     protocol::openmax::Openmax,
-    session::{Session, SessionConfig, config::PromptHook},
+    session::{
+        Session, SessionConfig,
+        config::{JobWhenIdle, PromptHook},
+    },
     vocab::{laws::Scope, *},
 };
 
@@ -67,6 +70,7 @@ pub fn run_over<P: Speaks>(scenario: &Scenario) -> (Report, Recorded<P>) {
 pub fn session_world(config: SessionConfig, info: SessionInfo) -> World<Session> {
     let stopped_limit = config.limits.stopped_effects;
     let judges_first = config.policy.prompt_hook == PromptHook::AtSubmit;
+    let jobs_wake = config.policy.job_when_idle == JobWhenIdle::StartTurn;
     let mut world = World::new(
         Session::new(config, Box::new(info), START),
         Scope::Session,
@@ -74,6 +78,7 @@ pub fn session_world(config: SessionConfig, info: SessionInfo) -> World<Session>
     );
     world.stopped_limit = stopped_limit;
     world.judges_first = judges_first;
+    world.jobs_wake = jobs_wake;
     world
 }
 

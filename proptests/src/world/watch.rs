@@ -85,6 +85,7 @@ impl<A: Agent> World<A> {
             } => {
                 self.retry_at = Some(event.at.mono_us.saturating_add(*wait));
             }
+            What::Settled => self.check_settled(),
             What::RetryEnded { .. } => self.retry_at = None,
             What::RequestStarted { .. } => {
                 if let Some(at) = self.retry_at.take().filter(|at| event.at.mono_us < *at) {
@@ -340,11 +341,42 @@ impl<A: Agent> World<A> {
         let stopped = self.work.values().filter(|work| work.stopped).count();
         let live = self.work.len() > stopped || stopped >= self.stopped_limit;
         let asks = !self.mirror.questions().is_empty();
+        if !live && !asks {
+            self.check_holding();
+        }
         if !live && !asks && self.jobs.is_empty() && self.agent.poll_timeout().is_none() {
             self.faults.push(format!(
                 "dead-lock: {:?} waits for nothing",
                 self.mirror.turn()
             ));
+        }
+    }
+
+    /// S-54: a turn that does nothing waits for its jobs or for time, and no steer waits with it.
+    fn check_holding(&mut self) {
+        let Some(turn) = self.mirror.turn().filter(|turn| turn.step.is_none()) else {
+            return;
+        };
+        let turn = turn.turn;
+        let mut waiting = self.mirror.queue().iter();
+        let steer = waiting.find(|waiting| {
+            waiting.lane == Lane::Steer && !self.contexts.contains(&waiting.prompt)
+        });
+        if let Some(steer) = steer {
+            self.faults
+                .push(format!("S-54: {turn:?} is held, and {steer:?} waits"));
+        }
+    }
+
+    /// S-15: a session whose finite jobs begin turns isn't settled while one runs.
+    fn check_settled(&mut self) {
+        let mut jobs = self.mirror.jobs();
+        if self.jobs_wake
+            && !self.closing
+            && let Some(job) = jobs.find(|job| job.finite)
+        {
+            let fault = format!("S-15: Settled, and {:?} runs", job.job);
+            self.faults.push(fault);
         }
     }
 

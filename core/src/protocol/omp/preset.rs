@@ -2,8 +2,8 @@
 
 use crate::session::SessionConfig;
 use crate::session::config::{
-    AfterCompaction, Compaction, ErrorPartial, Futile, Gates, LeftoverSteer, Parallel, Policy,
-    PromptHook, RefuseAt, Retry, Snapshots, StoreFailure, ToolEndOrder, WhenBusy,
+    AfterCompaction, Compaction, ErrorPartial, Futile, Gates, HoldTurn, JobWhenIdle, LeftoverSteer,
+    Parallel, Policy, PromptHook, RefuseAt, Retry, Snapshots, StoreFailure, ToolEndOrder, WhenBusy,
 };
 use crate::vocab::{Drain, Interrupting};
 
@@ -18,6 +18,7 @@ use crate::vocab::{Drain, Interrupting};
 /// - A partial reply stays in the history when nothing is tried again.
 /// - A compaction in a turn waits for its end.
 /// - As many questions are open at once as there are calls; none runs out of time by itself.
+/// - A job that ends while nothing runs begins a turn.
 /// - A prompt may be as long as a host's line.
 pub fn preset(config: &mut SessionConfig) {
     config.settings.steer_drain = Drain::One;
@@ -38,6 +39,8 @@ pub fn preset(config: &mut SessionConfig) {
         tool_end_order: ToolEndOrder::Finish,
         snapshots: Snapshots::Never,
         error_partial: ErrorPartial::Keep,
+        hold_turn: HoldTurn::No,
+        job_when_idle: JobWhenIdle::StartTurn,
         retry: Retry {
             attempts: 10,
             backoff_us: [500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000]

@@ -2,8 +2,8 @@
 
 use crate::session::SessionConfig;
 use crate::session::config::{
-    AfterCompaction, Compaction, ErrorPartial, Futile, Gates, LeftoverSteer, Parallel, Policy,
-    PromptHook, RefuseAt, Retry, Snapshots, StoreFailure, ToolEndOrder, WhenBusy,
+    AfterCompaction, Compaction, ErrorPartial, Futile, Gates, HoldTurn, JobWhenIdle, LeftoverSteer,
+    Parallel, Policy, PromptHook, RefuseAt, Retry, Snapshots, StoreFailure, ToolEndOrder, WhenBusy,
 };
 
 /// Sets what this contract decides for a session, and leaves the embedder's own (model, tools, rules, hooks, budgets,
@@ -20,6 +20,7 @@ use crate::session::config::{
 /// - A failure inside the stream voids the text shown (OM-21).
 /// - A hook's refusal, a mode and the end of a turn are durable before they are said (OM-07, OM-30); eight refusals
 ///   are honoured.
+/// - A turn waits up to ten minutes for the jobs that it began; what ends later is told with the next prompt.
 /// - A reply over 16 MiB, or of more than 128 calls, is truncated.
 pub fn preset(config: &mut SessionConfig) {
     config.policy = Policy {
@@ -36,6 +37,11 @@ pub fn preset(config: &mut SessionConfig) {
         tool_end_order: ToolEndOrder::Call,
         snapshots: Snapshots::Never,
         error_partial: ErrorPartial::Void,
+        // No line of this wire begins a turn that nobody asked for.
+        hold_turn: HoldTurn::Finite {
+            limit_us: Some(seconds(600)),
+        },
+        job_when_idle: JobWhenIdle::NoticeOnly,
         retry: Retry {
             attempts: 8,
             backoff_us: [1, 2, 4, 8, 16, 16, 16].map(seconds).to_vec(),

@@ -169,6 +169,8 @@ fn weigh(what: &What) -> usize {
             crate::vocab::ToolInput::Object(raw) => raw.0.len(),
             crate::vocab::ToolInput::Unparsed(text) => text.len(),
         }
+    } else if let What::Job(_, record) = what {
+        crate::session::jobs::weigh(record)
     } else if let What::Opened(info) | What::Changed(info) = what {
         info.history
             .iter()

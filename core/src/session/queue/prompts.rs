@@ -2,7 +2,7 @@
 
 use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
 
-use crate::vocab::{Block, IdleSteer, Lane, Message, Prompt, PromptId, RawJson, Text};
+use crate::vocab::{Block, IdleSteer, Lane, Message, Origin, Prompt, PromptId, RawJson, Text};
 
 /// A prompt as it comes, with what hooks add to it and their keys.
 #[derive(Clone, Debug)]
@@ -27,6 +27,9 @@ pub(in crate::session) struct Waiting {
     /// What hooks added, with their keys: messages behind its own.
     pub notes: Vec<(Text, Text)>,
     pub kind: Kind,
+    pub origin: Origin,
+    /// Something was said of it: its end is owed. One that the session makes itself may begin a turn in silence.
+    pub announced: bool,
     /// Order of arrival over all queues.
     pub arrival: u64,
     /// It was promoted: without a turn to steer it begins one.
@@ -43,6 +46,18 @@ pub(in crate::session) enum Kind {
     Prompt,
     /// Something the model should know; never causes a step.
     Context,
+    /// The end of a job: a steer of the session's own.
+    Job,
+}
+
+impl Kind {
+    /// Whether it keeps a turn from finishing.
+    pub fn steers(self) -> bool {
+        match self {
+            Kind::Prompt | Kind::Job => true,
+            Kind::Context => false,
+        }
+    }
 }
 
 impl Waiting {
@@ -66,10 +81,31 @@ impl Waiting {
             details: prompt.details,
             notes,
             kind,
+            origin: Origin::Host,
+            announced: true,
             arrival,
             promoted: false,
             message: None,
             bytes,
+        }
+    }
+}
+
+impl Waiting {
+    /// A prompt that the session makes itself, of which nothing was said yet.
+    pub fn own(id: PromptId, kind: Kind, origin: Origin, text: &str, arrival: u64) -> Self {
+        Waiting {
+            id,
+            content: Vec::from([Block::Text(text.into())]),
+            details: None,
+            notes: Vec::new(),
+            kind,
+            origin,
+            announced: false,
+            arrival,
+            promoted: false,
+            message: None,
+            bytes: text.len(),
         }
     }
 }
@@ -114,6 +150,29 @@ impl Prompts {
         let at = self.steer.iter().position(|prompt| prompt.promoted)?;
         let taken = self.steer.remove(at);
         self.forget(taken)
+    }
+
+    /// The first prompt of a job among the steers.
+    pub fn pop_job(&mut self) -> Option<Waiting> {
+        let at = self.steer.iter().position(|p| p.kind == Kind::Job)?;
+        let taken = self.steer.remove(at);
+        self.forget(taken)
+    }
+
+    /// How many prompts of jobs wait among the steers.
+    pub fn jobs(&self) -> usize {
+        self.steer.iter().filter(|p| p.kind == Kind::Job).count()
+    }
+
+    /// The prompts of which nothing was said yet; from now on something was.
+    pub fn announce(&mut self) -> Vec<PromptId> {
+        let unsaid = self.steer.iter_mut().filter(|prompt| !prompt.announced);
+        unsaid
+            .map(|prompt| {
+                prompt.announced = true;
+                prompt.id
+            })
+            .collect()
     }
 
     /// Queues before every lane, behind other preempting prompts.
@@ -195,9 +254,9 @@ impl Prompts {
         self.steer.iter()
     }
 
-    /// Whether a prompt steers: it keeps a turn from finishing (a Context prompt doesn't).
+    /// Whether a steer waits: it keeps a turn from finishing (a Context prompt doesn't).
     pub fn steer_waits(&self) -> bool {
-        self.steer.iter().any(|p| p.kind == Kind::Prompt)
+        self.steer.iter().any(|p| p.kind.steers())
     }
 
     /// Whether a follow-up waits.

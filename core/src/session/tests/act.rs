@@ -2,12 +2,14 @@
 
 use alloc::{string::String, vec, vec::Vec};
 
+use super::own;
 use super::world::{SECOND, World, config, hook, observer, prompt, rule, tool};
 use crate::session::{
     SessionConfig,
     config::{
-        AfterCompaction, ErrorPartial, Futile, LeftoverSteer, Parallel, Price, PromptHook,
-        RefuseAt, RuleBehaviour, Snapshots, StoreFailure, ToolEndOrder, UnapprovedSource, WhenBusy,
+        AfterCompaction, ErrorPartial, Futile, HoldTurn, JobWhenIdle, LeftoverSteer, Parallel,
+        Price, PromptHook, RefuseAt, RuleBehaviour, Snapshots, StoreFailure, ToolEndOrder,
+        UnapprovedSource, WhenBusy,
     },
 };
 use crate::vocab::*;
@@ -52,6 +54,15 @@ pub fn policy(about: &str) -> SessionConfig {
             "t_approval" => timeouts.approval_us = Some(number * SECOND),
             "t_stall" => timeouts.stall_us = Some(number * SECOND),
             "t_tool" => timeouts.tool_us = Some(number * SECOND),
+            "t_hold" => {
+                policy.hold_turn = HoldTurn::Finite {
+                    limit_us: Some(number * SECOND),
+                }
+            }
+            "hold_turn" => policy.hold_turn = HoldTurn::Finite { limit_us: None },
+            "job_idle" => policy.job_when_idle = JobWhenIdle::NoticeOnly,
+            "jobs" => config.limits.jobs = size,
+            "records" => config.limits.job_records = size,
             "t_hook" => timeouts.hook_us = Some(number * SECOND),
             "t_drain" => timeouts.drain_us = Some(number * SECOND),
             "gate_prompt" => policy.gates.prompt = true,
@@ -275,9 +286,9 @@ pub fn act(world: &mut World, input: &str) -> Vec<String> {
             world.command(Command::Offer(Offer::Tools(tools)))
         }
         ["Ran", shell, how] => shell_says(world, shell, how),
-        ["Job", id, "ended"] => world.give(Input::Job {
+        ["Job", id, how @ ..] if id.starts_with('j') => world.give(Input::Job {
             job: JobId(number(id)),
-            update: JobUpdate::Ended(JobState::Interrupted),
+            update: own::job_update(how),
         }),
         [request, rest @ ..] if is_request(request) => model_says(world, number(request), rest),
         rest => world.command(other_command(rest)),
@@ -539,19 +550,9 @@ fn tool_says(world: &mut World, id: u64, how: &str) -> Vec<String> {
             files: Vec::new(),
             sequence: 1,
         },
-        "detached" => ToolUpdate::Detached(alloc::boxed::Box::new(JobStart {
-            id: "j".into(),
-            generation: "g".into(),
-            kind: JobKind::Shell,
-            command: "sleep".into(),
-            description: None,
-            cwd: None,
-            finite: true,
-            times_ms: [None; 4],
-        })),
         how => match how.split_once(':') {
             Some(("net", host)) => ToolUpdate::NeedsNetwork { host: host.into() },
-            _ => panic!("tool {how}"),
+            _ => own::detached(how).unwrap_or_else(|| panic!("tool {how}")),
         },
     };
     world.give(Input::Tool {
@@ -683,11 +684,6 @@ fn other_command(words: &[&str]) -> Command {
         },
         ["Goal", "Get"] => Command::Goal(GoalCommand::Get),
         ["Goal", "Pause"] => Command::Goal(GoalCommand::Pause),
-        ["Job", "Snapshot"] => Command::Job(JobCommand::Snapshot),
-        ["Job", "Stop"] => Command::Job(JobCommand::Stop {
-            job: "j".into(),
-            generation: None,
-        }),
         ["Shell", line @ ..] => Command::Shell {
             command: line.join(" ").into(),
         },
@@ -721,7 +717,10 @@ fn other_command(words: &[&str]) -> Command {
             };
             Command::Recall(Vec::from([message("out", role)]))
         }
-        other => panic!("input {other:?}"),
+        other => match own::job_command(other) {
+            Some(command) => Command::Job(command),
+            None => panic!("input {other:?}"),
+        },
     }
 }
 

@@ -8,6 +8,7 @@ mod compaction;
 mod edges;
 mod history;
 mod limits;
+mod own;
 mod rows;
 mod told;
 mod trace;

@@ -22,6 +22,12 @@ const TRACES: &str = include_str!("traces.txt");
 const A: &str = "@0 Prompt P1 → **O**; r1 Call writeask#n1 → MS, D call c1; \
     r1 Finish, End → **C**, TB c1, AQ a1 c1";
 
+/// The macro J: a call has become a job, and the model has finished.
+const J: &str = "@0 Prompt P1 → **O**; r1 Call write#n1 → MS, D call c1; \
+    r1 Finish, End → **C**, TB c1, DC c1 allow Rule, !RunTool c1; \
+    @1 Tool c1 detached → Job j1 Started, TF c1 Detached:j1, SE 1, **N2**; \
+    @2 r2 Finish, End → MS, **C**, SE 2";
+
 /// A compaction by hand is under way.
 const M: &str = "@0 Prompt P1 → **O**; \
     r1 Finish, End → MS, **C**, SE 1, TE t1 Finished, PE P1 Finished, Settled; \
@@ -50,7 +56,13 @@ pub fn play_row(row: &str) -> Result<(), String> {
     let [id, about, trace] = cells.as_slice() else {
         panic!("not a row: {row}")
     };
-    let macros = [("**A**", A), ("**M**", M), ("**K**", K), ("**V**", V)];
+    let macros = [
+        ("**A**", A),
+        ("**J**", J),
+        ("**M**", M),
+        ("**K**", K),
+        ("**V**", V),
+    ];
     let trace = macros
         .iter()
         .fold(trace.to_string(), |trace, (name, text)| {

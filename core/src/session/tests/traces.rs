@@ -108,6 +108,11 @@ fn t_21_fault() {
 }
 
 #[test]
+fn t_23_job_wakes_the_session() {
+    play("T-23");
+}
+
+#[test]
 fn t_24_compaction_in_the_loop() {
     play("T-24");
 }
@@ -115,6 +120,11 @@ fn t_24_compaction_in_the_loop() {
 #[test]
 fn t_25_step_limit() {
     play("T-25");
+}
+
+#[test]
+fn t_26_close_while_a_job_runs() {
+    play("T-26");
 }
 
 #[test]
@@ -175,6 +185,16 @@ fn t_37_preempting_prompt() {
 #[test]
 fn t_38_deny_with_interrupt() {
     play("T-38");
+}
+
+#[test]
+fn t_40_held_turn() {
+    play("T-40");
+}
+
+#[test]
+fn t_41_held_turn_cancelled() {
+    play("T-41");
 }
 
 #[test]

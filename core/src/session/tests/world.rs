@@ -9,6 +9,7 @@ use alloc::{
     vec::Vec,
 };
 
+use super::own;
 use crate::session::{
     Session, SessionConfig,
     config::{LocalHook, ModelConfig, Rule, RuleBehaviour},
@@ -353,12 +354,14 @@ impl World {
             What::Changed(info) => format!("Changed {:?}", info.settings.approvals),
             What::Closed { why } => format!("Closed {}", close_word(why)),
             What::Replied { reply, .. } => format!("RP {}", reply_word(reply)),
-            What::Queued { prompt, lane } => format!("QD P{} {lane:?}", prompt.0),
+            What::Queued { prompt, lane } => format!("QD {} {lane:?}", prompt_word(*prompt)),
             What::PromptApplied { prompt, turn } => {
                 let turn = turn.map_or_else(|| "-".into(), |turn| format!("t{}", turn.0));
-                format!("PromptApplied P{} {turn}", prompt.0)
+                format!("PromptApplied {} {turn}", prompt_word(*prompt))
             }
-            What::PromptEnded { prompt, end } => format!("PE P{} {}", prompt.0, end_word(end)),
+            What::PromptEnded { prompt, end } => {
+                format!("PE {} {}", prompt_word(*prompt), end_word(end))
+            }
             What::TurnStarted { turn, cause } => format!("TS t{} {cause:?}", turn.0),
             What::TurnEnded {
                 turn, end, pending, ..
@@ -420,7 +423,7 @@ impl World {
                 format!("ME {stop:?} {}", if *kept { "kept" } else { "void" })
             }
             What::Message(message) => match (&message.prompt, &message.origin) {
-                (Some(prompt), _) => format!("Message P{}", prompt.0),
+                (Some(prompt), _) => format!("Message {}", prompt_word(*prompt)),
                 (None, _) if message.role == Role::Shell => format!("Message {:?}", message.text()),
                 (None, Origin::Hook(_)) => "Message hook".into(),
                 (None, origin) => format!("Message {origin:?}"),
@@ -483,9 +486,16 @@ impl World {
                 let late = text.starts_with("store timed out");
                 format!("Notice {}", if late { "store timed out" } else { code })
             }
+            What::Job(step, record) => own::job_word(*step, record),
             other => format!("{other:?}"),
         })
     }
+}
+
+/// A host's prompt is `P`, one of the session's own `g`.
+fn prompt_word(prompt: PromptId) -> String {
+    let sign = if prompt.is_session_made() { 'g' } else { 'P' };
+    format!("{sign}{}", prompt.0 & !PromptId::SESSION_MADE)
 }
 
 fn effect_word(effect: &Effect, body: Option<EffectBody<'_>>) -> String {
@@ -589,6 +599,8 @@ fn reply_word(reply: &Result<Answer, Refusal>) -> String {
         }) => {
             format!("Rewound {} +{added} -{removed}", files.join(" "))
         }
+        Ok(Answer::Jobs(records)) => own::jobs_word(records),
+        Ok(Answer::JobStop(how)) => format!("{how:?}"),
         Ok(Answer::Goal(goal)) => format!("Goal({goal:?})"),
         Ok(other) => name_of(other),
         Err(refusal) => format!("Err {}", name_of(refusal)),
@@ -596,7 +608,7 @@ fn reply_word(reply: &Result<Answer, Refusal>) -> String {
 }
 
 /// A variant's name without what it holds.
-fn name_of(value: &impl core::fmt::Debug) -> String {
+pub fn name_of(value: &impl core::fmt::Debug) -> String {
     let text = format!("{value:?}");
     text.split(['(', ' ']).next().unwrap().to_string()
 }
@@ -634,6 +646,7 @@ fn outcome_word(outcome: &ToolOutcome) -> String {
         ToolOutcome::Ok => "ok".into(),
         ToolOutcome::Failed => "failed".into(),
         ToolOutcome::Denied(by) => format!("Denied:{}", by_word(by)),
+        ToolOutcome::Detached(job) => format!("Detached:j{}", job.0),
         other => format!("{other:?}"),
     }
 }

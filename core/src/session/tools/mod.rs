@@ -216,6 +216,13 @@ impl Batch {
         }
     }
 
+    /// What a call has said so far.
+    pub fn take_so_far(&mut self, call: CallId) -> Vec<Block> {
+        let tool = self.calls.iter_mut().find(|tool| tool.call == call);
+        tool.map(|tool| core::mem::take(&mut tool.so_far))
+            .unwrap_or_default()
+    }
+
     pub fn replace_input(&mut self, at: usize, input: RawJson) {
         if let Some(tool) = self.at(at) {
             tool.input = ToolInput::Object(input);
@@ -294,6 +301,7 @@ impl Session {
             | Phase::Streaming(..)
             | Phase::Backoff(..)
             | Phase::Checking(..)
+            | Phase::Holding(..)
             | Phase::Compacting(_)
             | Phase::Closed) => self.phase = other,
         }

@@ -10,8 +10,7 @@ use crate::session::{
 };
 use crate::vocab::{
     ApprovalMode, Ask, AskClose, AskId, AskReason, Block, CallId, Decider, Effect, HookFacts,
-    JobId, PermissionAsk, Progress, Route, Show, SkipWhy, Text, ToolInput, ToolOutcome, ToolUpdate,
-    What,
+    PermissionAsk, Progress, Route, Show, SkipWhy, Text, ToolInput, ToolOutcome, ToolUpdate, What,
 };
 
 /// How calls are ended early.
@@ -197,25 +196,8 @@ impl Session {
                     | State::Said) => *state = other,
                 }
             }),
-            ToolUpdate::Detached(_) => {
-                self.stop_job(call);
-                let text = "work in the background isn't supported here; it was stopped";
-                self.tool_done(
-                    call,
-                    ToolOutcome::Failed,
-                    vec![Block::Text(text.into())],
-                    None,
-                );
-            }
+            ToolUpdate::Detached(start) => self.detached(call, *start),
         }
-    }
-
-    /// Nothing here keeps jobs yet: what goes on by itself is stopped, a call that was given up too.
-    pub(in crate::session) fn stop_job(&mut self, call: CallId) {
-        let job = JobId(call.0);
-        self.effects.jobs.issue(job.0);
-        self.effects.jobs.stop(job.0);
-        self.out.effect(Effect::StopJob(job));
     }
 
     /// Progress of a running call; of any other it is dropped.

@@ -53,7 +53,10 @@ pub struct Checker {
     questions: Questions,
     effects: Effects,
     runs: BTreeSet<RunId>,
-    ended_jobs: BTreeSet<JobId>,
+    /// Jobs, and whether each is over.
+    jobs: BTreeMap<JobId, bool>,
+    closes: BTreeSet<CommandId>,
+    closing: bool,
     ids: BTreeSet<(Thing, u64)>,
     last_at: Now,
     /// What the last output was, for effects that must follow an event directly.
@@ -90,7 +93,9 @@ impl Checker {
             questions: Questions::default(),
             effects: Effects::default(),
             runs: BTreeSet::new(),
-            ended_jobs: BTreeSet::new(),
+            jobs: BTreeMap::new(),
+            closes: BTreeSet::new(),
+            closing: false,
             ids: BTreeSet::new(),
             last_at: Now::default(),
             last: Last::Other,
@@ -130,6 +135,9 @@ impl Checker {
 
     /// Tells of a command that the agent took.
     pub fn command(&mut self, call: &Call) {
+        if let Command::Close { .. } = call.command {
+            self.closes.insert(call.id);
+        }
         self.prompts.command(call);
     }
 
@@ -195,7 +203,10 @@ impl Checker {
                 self.prompts.applied(*prompt, *into, &mut self.report);
             }
             What::PromptEnded { prompt, end } => self.prompts.ended(*prompt, end, &mut self.report),
-            What::TurnStarted { .. } => {
+            What::TurnStarted { turn, cause } => {
+                let by_itself = matches!(cause, Cause::Job | Cause::Goal);
+                let late = by_itself && self.closing && self.scope == Scope::Session;
+                self.report.check(!late, Breach::StartedWhileClosing(*turn));
                 self.settled = false;
                 self.questions.turn_started();
             }
@@ -241,11 +252,7 @@ impl Checker {
             }
             What::Job(step, record) => {
                 self.settled = false;
-                let alive = !self.ended_jobs.contains(&record.job);
-                self.report.check(alive, Breach::JobAfterEnd(record.job));
-                if *step == JobStep::Ended {
-                    self.ended_jobs.insert(record.job);
-                }
+                self.job(*step, record.job);
             }
             what => {
                 self.fresh_ids(what);
@@ -263,6 +270,7 @@ impl Checker {
         turn: Option<TurnId>,
     ) {
         self.prompts.replied(command, reply, &mut self.report);
+        self.closing |= reply.is_ok() && self.closes.contains(&command);
         let Some(cancelled) = reply.as_ref().ok().and_then(Answer::cancelled_turn) else {
             return;
         };
@@ -273,6 +281,18 @@ impl Checker {
             self.report.breach(Breach::AskedWhenCancelled(ask));
         }
         self.region(RunId::MAIN).cancelled();
+    }
+
+    fn job(&mut self, step: JobStep, job: JobId) {
+        let over = step == JobStep::Ended;
+        let known = self.jobs.insert(job, over);
+        if known == Some(true) {
+            self.jobs.insert(job, true);
+            return self.report.breach(Breach::JobAfterEnd(job));
+        }
+        let begins = step == JobStep::Started;
+        let fits = self.scope == Scope::Any || begins != known.is_some();
+        self.report.check(fits, Breach::JobOutOfOrder(job));
     }
 
     fn settle(&mut self, in_turn: bool) {
@@ -294,6 +314,10 @@ impl Checker {
         self.report.check(!in_turn, Breach::StillOpen(Thing::Turn));
         if let Some(ask) = self.questions.any_open() {
             self.report.breach(Breach::AskNeverClosed(ask));
+        }
+        let mut jobs = self.jobs.iter();
+        if let (Scope::Session, Some((job, _))) = (self.scope, jobs.find(|(_, over)| !**over)) {
+            self.report.breach(Breach::JobNeverEnded(*job));
         }
         self.prompts.closed(&mut self.report);
         self.closed = true;

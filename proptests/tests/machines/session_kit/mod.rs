@@ -6,9 +6,10 @@ use turnwire::{
     session::{
         Session, SessionConfig,
         config::{
-            AfterCompaction, Budgets, Compaction, ErrorPartial, Futile, Gates, LeftoverSteer,
-            Limits, LocalHook, ModelConfig, Parallel, Policy, PromptHook, RefuseAt, Retry, Rule,
-            RuleBehaviour, Snapshots, StoreFailure, Timeouts, ToolEndOrder, WhenBusy,
+            AfterCompaction, Budgets, Compaction, ErrorPartial, Futile, Gates, HoldTurn,
+            JobWhenIdle, LeftoverSteer, Limits, LocalHook, ModelConfig, Parallel, Policy,
+            PromptHook, RefuseAt, Retry, Rule, RuleBehaviour, Snapshots, StoreFailure, Timeouts,
+            ToolEndOrder, WhenBusy,
         },
     },
     vocab::{laws::Scope, *},
@@ -136,9 +137,11 @@ pub fn session(config: SessionConfig) -> Session {
 pub fn world(config: SessionConfig) -> World<Session> {
     let stopped_limit = config.limits.stopped_effects;
     let judges_first = config.policy.prompt_hook == PromptHook::AtSubmit;
+    let jobs_wake = config.policy.job_when_idle == JobWhenIdle::StartTurn;
     let mut world = World::new(session(config), Scope::Session, START);
     world.stopped_limit = stopped_limit;
     world.judges_first = judges_first;
+    world.jobs_wake = jobs_wake;
     world
 }
 
@@ -251,7 +254,7 @@ fn policies() -> impl Strategy<Value = Policy> {
         refusal: true,
         mode,
     });
-    let flags = (any::<[bool; 9]>(), gates);
+    let flags = (any::<[bool; 12]>(), gates);
     let parallel = prop_oneof![
         1 => Just(Parallel::Reads),
         1 => Just(Parallel::QuietReads),
@@ -307,6 +310,18 @@ fn policies() -> impl Strategy<Value = Policy> {
                     (true, true) => Snapshots::BeforeRun,
                 },
                 suggest: f[5],
+                hold_turn: match (f[9], f[10]) {
+                    (false, _) => HoldTurn::No,
+                    (true, false) => HoldTurn::Finite { limit_us: None },
+                    (true, true) => HoldTurn::Finite {
+                        limit_us: Some(8_000_000),
+                    },
+                },
+                job_when_idle: if f[11] {
+                    JobWhenIdle::StartTurn
+                } else {
+                    JobWhenIdle::NoticeOnly
+                },
                 error_partial: if f[6] {
                     ErrorPartial::Keep
                 } else {
@@ -353,8 +368,10 @@ fn limits() -> impl Strategy<Value = Limits> {
     let queued = prop_oneof![Just(3usize), Just(128)];
     let stopped = prop_oneof![1 => 1usize..4, 3 => Just(1024)];
     let owed = prop_oneof![1 => Just(1usize), 3 => Just(1024)];
-    (1usize..4, queued, stopped, owed).prop_map(
-        |(running_tools, queued_prompts, stopped_effects, owed_replies)| Limits {
+    let jobs = prop_oneof![1 => Just(1usize), 3 => Just(32)];
+    (1usize..4, queued, stopped, owed, jobs).prop_map(
+        |(running_tools, queued_prompts, stopped_effects, owed_replies, jobs)| Limits {
+            jobs,
             running_tools,
             queued_prompts,
             stopped_effects,

@@ -225,9 +225,44 @@ fn s_57_nothing_of_a_job_follows_its_end() {
     };
     clean(&[job(JobStep::Started), job(JobStep::Ended)]);
     broken(
-        &[job(JobStep::Ended), job(JobStep::Ended)],
+        &[
+            job(JobStep::Started),
+            job(JobStep::Ended),
+            job(JobStep::Ended),
+        ],
         Breach::JobAfterEnd(JobId(1)),
     );
+    for early in [JobStep::Updated, JobStep::Ended] {
+        broken(&[job(early)], Breach::JobOutOfOrder(JobId(1)));
+    }
+    let twice = [job(JobStep::Started), job(JobStep::Started)];
+    broken(&twice, Breach::JobOutOfOrder(JobId(1)));
+    // A foreign agent needn't tell of a job's beginning.
+    assert_eq!(run(Scope::Any, &[job(JobStep::Ended)]), []);
+    let why = CloseWhy::Drained;
+    let unended = [job(JobStep::Started), Says(What::Closed { why })];
+    broken(&unended, Breach::JobNeverEnded(JobId(1)));
+}
+
+#[test]
+fn s_56_nothing_begins_by_itself_while_closing() {
+    let begins = |cause| {
+        Says(What::TurnStarted {
+            turn: TurnId(1),
+            cause,
+        })
+    };
+    let closing = [
+        C(1, Command::Close { drain: true }),
+        replied(1, Answer::Done),
+    ];
+    for cause in [Cause::Job, Cause::Goal] {
+        let stream = join(&[&closing, &[begins(cause)]]);
+        broken(&stream, Breach::StartedWhileClosing(TurnId(1)));
+        assert_eq!(run(Scope::Any, &stream), []);
+    }
+    clean(&join(&[&closing, &[begins(Cause::Queue)]]));
+    clean(&[begins(Cause::Job)]);
 }
 
 #[test]
