@@ -97,6 +97,9 @@ impl Session {
         };
         self.cancel_what(command, what, why, can_stop);
         if let Some(turned) = turned {
+            if !can_stop {
+                self.disarm_goal();
+            }
             self.turned_away(turned, &Refusal::Cancelled);
         }
     }

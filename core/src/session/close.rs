@@ -1,5 +1,5 @@
-//! Closing, and what a session does when it is idle: a compaction that waited, the next prompt, what a job brings,
-//! `Closed`, or `Settled`.
+//! Closing, and what a session does when it is idle: a compaction that waited, the next prompt, what a job or the goal
+//! brings, `Closed`, or `Settled`.
 
 use super::{Session, cancel::Stopping, phase::Phase, queue::prompts::Kind};
 use crate::vocab::{
@@ -113,6 +113,7 @@ impl Session {
     pub(super) fn idle(&mut self) {
         while let Phase::Idle = self.phase {
             self.place_shells(false);
+            self.goals_until(u64::MAX);
             if self.closing.is_now() {
                 self.drop_pending(DropWhy::Closed, u64::MAX);
                 self.strand_steers(DropWhy::Closed);
@@ -152,6 +153,15 @@ impl Session {
                 }
                 if let Some(prompt) = self.prompts.pop_job() {
                     self.begin_turn(prompt, Cause::Job);
+                    continue;
+                }
+            }
+            if self.goal_is_due() {
+                if !self.has_room() {
+                    return;
+                }
+                if let Some(prompt) = self.continue_goal() {
+                    self.begin_turn(prompt, Cause::Goal);
                     continue;
                 }
             }

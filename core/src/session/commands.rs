@@ -5,13 +5,14 @@ use alloc::{boxed::Box, format};
 use super::{
     Session,
     cancel::Stopping,
+    goal,
     phase::Phase,
     queue::prompts::{Kind, Submitted, Waiting},
 };
 use crate::vocab::{
     Admitted, Answer, ApprovalMode, Block, Call, CancelWhy, Cause, Command, CommandId, Deliver,
-    DropWhy, Effect, End, GoalCommand, HookSpec, IdleSteer, Lane, MessageId, Offer, Prompt,
-    PromptId, QueueFate, Rank, Refusal, Route, Setting, Text, ToolSpec, What, WriteId,
+    DropWhy, Effect, End, HookSpec, IdleSteer, Lane, MessageId, Offer, Prompt, PromptId, QueueFate,
+    Rank, Refusal, Route, Setting, Text, ToolSpec, What, WriteId,
 };
 
 /// A command whose reply comes later.
@@ -37,6 +38,8 @@ pub(super) enum OwedFor {
         write: WriteId,
         setting: Setting,
     },
+    /// A change of the goal.
+    Goal(goal::Asked),
     /// All earlier commands.
     Barrier,
 }
@@ -58,13 +61,7 @@ impl Session {
             Command::Compact { instructions } => self.compact(id, instructions),
             Command::Rewind { to, dry_run } => self.rewind(id, to, dry_run),
             Command::Reload => self.reload(id),
-            Command::Goal(GoalCommand::Get) => self.answer(id, Answer::Goal(None)),
-            Command::Goal(
-                GoalCommand::Set { .. }
-                | GoalCommand::Pause
-                | GoalCommand::Resume
-                | GoalCommand::Clear,
-            ) => self.not_yet(id, "goals"),
+            Command::Goal(what) => self.goal_command(id, what),
             Command::Job(what) => self.job_command(id, what),
             Command::Shell { command } => self.shell(id, command),
             Command::Session(_) => self.not_yet(id, "session changes"),
@@ -380,9 +377,11 @@ impl Session {
     pub(super) fn setting_stored(&mut self, write: WriteId, ok: &Result<(), Text>) -> bool {
         let found = self.owed.iter().position(|owed| match &owed.what {
             OwedFor::Setting { write: waits, .. } => *waits == write,
-            OwedFor::Admission | OwedFor::Reload | OwedFor::Rewind { .. } | OwedFor::Barrier => {
-                false
-            }
+            OwedFor::Admission
+            | OwedFor::Reload
+            | OwedFor::Rewind { .. }
+            | OwedFor::Goal(_)
+            | OwedFor::Barrier => false,
         });
         let Some(Owed {
             command,
@@ -411,6 +410,7 @@ impl Session {
     pub(super) fn owed_until_us(&self) -> impl Iterator<Item = (CommandId, Option<u64>)> {
         let waits = self.owed.iter().filter(|owed| match &owed.what {
             OwedFor::Setting { .. } | OwedFor::Reload | OwedFor::Rewind { .. } => true,
+            OwedFor::Goal(asked) => asked.is_writing(),
             // Its hooks have their own time.
             OwedFor::Admission | OwedFor::Barrier => false,
         });
@@ -435,6 +435,7 @@ impl Session {
                 self.effects.restores.stop(command.0);
                 self.restored(command, Err(late));
             }
+            Some(OwedFor::Goal(_)) => self.goal_too_long(command, late),
             Some(OwedFor::Admission | OwedFor::Barrier) | None => {}
         }
     }

@@ -6,8 +6,8 @@
 use alloc::vec::Vec;
 
 use crate::vocab::{
-    ApprovalMode, Cost, CostBasis, Drain, Frozen, Interrupting, JobRecord, Settings, SideEffect,
-    Text, ToolSpec, Usage,
+    ApprovalMode, Cost, CostBasis, Drain, Frozen, Goal, Interrupting, JobRecord, Settings,
+    SideEffect, Text, ToolSpec, Usage,
 };
 
 pub use crate::vocab::{LocalHook, Rule, RuleBehaviour, UnapprovedSource, UnloadedHook};
@@ -47,6 +47,8 @@ pub struct SessionConfig {
     /// Records of the jobs that an earlier process of this session had, oldest first: one that wasn't over then was
     /// interrupted with it.
     pub jobs: Vec<JobRecord>,
+    /// The goal that the session pursues by itself.
+    pub goals: Goals,
     /// Choices between behaviours.
     pub policy: Policy,
     /// Sizes and numbers.
@@ -82,6 +84,7 @@ impl SessionConfig {
             unloaded: Vec::new(),
             skills: Vec::new(),
             jobs: Vec::new(),
+            goals: Goals::default(),
             policy: Policy::default(),
             limits: Limits::default(),
             timeouts: Timeouts::default(),
@@ -107,6 +110,34 @@ impl SessionConfig {
         self.unapproved = unapproved;
         self.hooks = hooks;
         self.unloaded = unloaded;
+    }
+}
+
+/// How a goal is pursued.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Goals {
+    /// The goal of an earlier process, if it had one. It comes back disarmed.
+    pub standing: Option<Goal>,
+    /// Turns that a goal may begin by itself each time that it is armed, where the command doesn't say: with 0 it begins
+    /// none, `None` is no limit.
+    pub auto_turns: Option<u32>,
+    /// Whether a change counts only once it is stored.
+    pub stored: bool,
+    /// Whether the model is asked, once in each turn that would finish, if the goal is met.
+    pub check: bool,
+    /// Whether each turn that begins for the goal brings it to mind.
+    pub remind: bool,
+}
+
+impl Default for Goals {
+    fn default() -> Self {
+        Goals {
+            standing: None,
+            auto_turns: Some(20),
+            stored: false,
+            check: false,
+            remind: false,
+        }
     }
 }
 

@@ -13,8 +13,9 @@
 //! Prompt ids must grow: an id that isn't above the last admitted one is a duplicate. Nothing is remembered of
 //! settled questions and prompts, so a session's memory is bounded by its limits and its history.
 //!
-//! Goals, nested runs and changes of session are refused as unsupported.
+//! Nested runs and changes of session are refused as unsupported.
 
+mod apply;
 mod args;
 mod ask;
 mod beside;
@@ -26,6 +27,7 @@ pub mod config;
 mod effects;
 mod estimate;
 mod frozen;
+mod goal;
 mod hooks;
 mod ids;
 mod intake;
@@ -58,6 +60,7 @@ use alloc::{
 pub use args::glob;
 pub use config::SessionConfig;
 pub use frozen::schema_tokens;
+pub use goal::goal_tool;
 
 use ask::{AskFor, OpenAsk};
 use beside::Beside;
@@ -135,6 +138,9 @@ pub struct Session {
     /// Such messages while they are being written.
     beside: Option<Beside>,
     jobs: jobs::Jobs,
+    goal: Option<goal::Pursuit>,
+    /// What a model made of the goal, while it is being written down.
+    goal_writes: goal::Writes,
     shells: BTreeMap<CommandId, shell::Shell>,
     /// What shell commands gave, until it may enter the history.
     shell_news: Vec<Arc<Message>>,
@@ -223,6 +229,8 @@ impl Session {
             permitting: Vec::new(),
             changes: Vec::new(),
             jobs,
+            goal: None,
+            goal_writes: Vec::new(),
             shells: BTreeMap::new(),
             shell_news: Vec::new(),
             compacted_to: 0,
@@ -258,6 +266,7 @@ impl Session {
         opened.history.clone_from(&session.history);
         opened.summarised = summarised;
         session.say(What::Opened(opened));
+        session.recall_goal();
         session.tell_of_start(told::Whose::Own);
         session
     }
@@ -489,7 +498,8 @@ impl Session {
                 let known = self.beside_stored(write, &ok)
                     || self.setting_stored(write, &ok)
                     || self.approval_stored(write, &ok)
-                    || self.permits_stored(write, &ok);
+                    || self.permits_stored(write, &ok)
+                    || self.goal_stored(write, &ok);
                 if !known {
                     self.stored(write, ok);
                 }
@@ -524,6 +534,9 @@ impl Session {
         if let Some(open) = self.beside.as_ref().filter(|open| open.write == write) {
             return Some(WriteBody::Beside(&open.messages));
         }
+        if let Some(goal) = self.goal_write(write) {
+            return Some(WriteBody::Goal(goal));
+        }
         let mut approving = self.approving.iter();
         if let Some((_, source)) = approving.find(|(waits, _)| *waits == write) {
             return Some(WriteBody::Approval(source));
@@ -541,6 +554,7 @@ impl Session {
             | commands::OwedFor::Admission
             | commands::OwedFor::Reload
             | commands::OwedFor::Rewind { .. }
+            | commands::OwedFor::Goal(_)
             | commands::OwedFor::Barrier => None,
         })
     }

@@ -146,6 +146,8 @@ pub(super) struct Turn {
     pub jobs: Vec<JobId>,
     /// It has waited for them as long as it may.
     pub held_out: bool,
+    /// The model was asked whether the goal is met.
+    pub goal_checked: bool,
     /// What the turn added to the history up to its last compaction, and that one's summary; before that the summary
     /// of a compaction by hand that no write has held yet.
     pub added: Vec<Arc<Message>>,

@@ -399,7 +399,9 @@ impl Session {
         let api_us = self.now.mono_us.saturating_sub(attempt.started_us);
         turn.api_us = turn.api_us.saturating_add(api_us);
         if let Some(usage) = &attempt.usage {
-            turn.tokens = turn.tokens.saturating_add(usage.total().unwrap_or(0));
+            let tokens = usage.total().unwrap_or(0);
+            turn.tokens = turn.tokens.saturating_add(tokens);
+            self.goal_used(tokens);
         }
         let cost = self.cost_of(&attempt.sent, attempt.usage.as_ref());
         account(

@@ -117,9 +117,11 @@ impl Session {
                 at: self.newest_message(),
                 dry_run,
             }),
-            OwedFor::Admission | OwedFor::Setting { .. } | OwedFor::Reload | OwedFor::Barrier => {
-                None
-            }
+            OwedFor::Admission
+            | OwedFor::Setting { .. }
+            | OwedFor::Reload
+            | OwedFor::Goal(_)
+            | OwedFor::Barrier => None,
         }
     }
 }

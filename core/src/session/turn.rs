@@ -43,6 +43,7 @@ impl Session {
             bad_captures: 0,
             jobs: Vec::new(),
             held_out: false,
+            goal_checked: false,
             added: core::mem::take(&mut self.unsaved),
             history_from: self.history.len(),
             compaction_failed: false,
@@ -50,7 +51,11 @@ impl Session {
             finish: None,
         };
         self.say(What::TurnStarted { turn: id, cause });
-        self.submit(Box::new(turn));
+        let mut turn = Box::new(turn);
+        if cause == Cause::Goal {
+            self.remind_of_goal(&mut turn);
+        }
+        self.submit(turn);
     }
 
     /// The prompt-submit hooks judge the turn's prompt; those that a running reload brings, too.
@@ -162,6 +167,7 @@ impl Session {
         {
             return self.finish_turn(turn, End::MaxSteps, QueueFate::Run);
         }
+        self.goal_spent();
         self.place_shells(true);
         let used = self.used_with(&turn);
         if let Err(turn) = self.compacts(turn, used) {
@@ -296,9 +302,13 @@ impl Session {
         let drained = self.drained_steers().count();
         for _ in 0..drained {
             if let Some(prompt) = self.prompts.pop_steer() {
+                self.goals_until(prompt.arrival);
                 self.apply(&mut turn, prompt);
             }
         }
+        let left = self.prompts.steers().next();
+        let until = left.map_or(u64::MAX, |prompt| prompt.arrival);
+        self.goals_until(until);
         self.add_notes(&mut turn);
         for message in core::mem::take(&mut turn.own) {
             self.say(What::Message(message.clone()));
@@ -310,88 +320,6 @@ impl Session {
             estimated: true,
         });
         self.start_attempt(turn, 1, Tried::default());
-    }
-
-    fn apply(&mut self, turn: &mut Turn, mut prompt: Waiting) {
-        let message = self.message_of(&mut prompt);
-        self.mark_prompt(prompt.id, message.id);
-        self.say(What::PromptApplied {
-            prompt: prompt.id,
-            turn: Some(turn.id),
-        });
-        self.say(What::Message(message.clone()));
-        self.remember(message);
-        for (key, note) in prompt.notes {
-            let message = self.own_message(Role::User, Origin::Hook(key), &note, None);
-            turn.own.push(message);
-        }
-        turn.applied.push(prompt.id);
-    }
-
-    /// A Context prompt outside any turn, or left over from one.
-    pub(super) fn apply_idle(&mut self, mut prompt: Waiting) {
-        let message = self.message_of(&mut prompt);
-        self.mark_prompt(prompt.id, message.id);
-        self.say(What::PromptApplied {
-            prompt: prompt.id,
-            turn: None,
-        });
-        self.say(What::Message(message.clone()));
-        self.remember_unsaved(message);
-        for (key, note) in prompt.notes {
-            let message = self.own_message(Role::User, Origin::Hook(key), &note, None);
-            self.say(What::Message(message.clone()));
-            self.remember_unsaved(message);
-        }
-        self.say(What::PromptEnded {
-            prompt: prompt.id,
-            end: End::Local,
-        });
-    }
-
-    /// The message of a prompt, made once.
-    fn message_of(&mut self, prompt: &mut Waiting) -> Arc<Message> {
-        if let Some(message) = &prompt.message {
-            return message.clone();
-        }
-        let content = core::mem::take(&mut prompt.content);
-        let message = Arc::new(Message {
-            id: MessageId(self.ids.message()),
-            role: Role::User,
-            content: content.into_iter().map(Arc::new).collect(),
-            origin: prompt.origin.clone(),
-            prompt: Some(prompt.id),
-            about: None,
-            at_ms: self.now.unix_ms,
-            details: prompt.details.take(),
-        });
-        prompt.message = Some(message.clone());
-        message
-    }
-
-    /// A message that the session itself puts into the history.
-    pub(super) fn own_message(
-        &mut self,
-        role: Role,
-        origin: Origin,
-        text: &str,
-        about: Option<CallId>,
-    ) -> Arc<Message> {
-        Arc::new(Message {
-            id: MessageId(self.ids.message()),
-            role,
-            content: alloc::vec![Arc::new(Block::Text(text.into()))],
-            origin,
-            prompt: None,
-            about,
-            at_ms: self.now.unix_ms,
-            details: None,
-        })
-    }
-
-    /// What a pre-tool hook adds: it enters with the next step.
-    pub(super) fn make_note(&mut self, key: &Text, call: CallId, text: &str) -> Arc<Message> {
-        self.own_message(Role::User, Origin::Hook(key.clone()), text, Some(call))
     }
 
     /// A whole reply without calls: does the turn end?
@@ -407,7 +335,11 @@ impl Session {
     }
 
     /// The turn-end hooks judge whether the turn may end.
-    pub(super) fn check_turn(&mut self, turn: Box<Turn>) {
+    pub(super) fn check_turn(&mut self, mut turn: Box<Turn>) {
+        if self.check_goal(&mut turn) {
+            self.end_step(&mut turn);
+            return self.boundary(turn);
+        }
         let chain = self.chain(Owner::TurnEnd, None, self.now);
         self.check_end(turn, chain);
     }
@@ -678,6 +610,7 @@ impl Session {
 
     /// `TurnEnded`, the ends of its prompts, left-over steers, the queue's fate.
     fn end_turn(&mut self, turn: Box<Turn>, end: End, fate: Fate) {
+        self.goals_until(u64::MAX);
         let Turn {
             id,
             started_us,
@@ -708,7 +641,8 @@ impl Session {
             true => self.prompts.jobs(),
             false => 0,
         };
-        let resumes = waits > 0 && !held || jobs > 0;
+        let goes_on = !(held && waits > 0) && self.goal_resumes(&end);
+        let resumes = waits > 0 && !held || jobs > 0 || goes_on;
         let waits = waits + jobs;
         let pending = Pending {
             queued: u32::try_from(waits).unwrap_or(u32::MAX),
@@ -758,6 +692,10 @@ impl Session {
             self.unapplied(prompt, end.clone());
         }
         self.leave_steers(fate.queue);
+        self.goal_saw(&end);
+        if end.is_cancelled() {
+            self.disarm_goal();
+        }
         if fate.queue == QueueFate::Drop {
             self.drop_pending(DropWhy::Cancelled, fate.until);
         }

@@ -490,6 +490,8 @@ pub enum WriteBody<'a> {
     Setting(&'a Setting),
     /// The host approved a tool's content: from now on it isn't asked about. Nothing waits for the write.
     Approval(&'a UnapprovedSource),
+    /// The goal, as it is from now on.
+    Goal(Option<&'a Goal>),
     /// Changes that came with an allow, all of them and in order, where one is to be kept ([`Keep::is_stored`]) or names
     /// directories, which are the driver's to let its tools use. Nothing waits for the write; it is asked for before the
     /// allowed call runs.

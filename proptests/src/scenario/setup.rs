@@ -187,6 +187,7 @@ impl Setup {
             _ => ApprovalMode::Plan,
         };
         config.hooks = self.hooks();
+        config.goals.auto_turns = Some(2);
         self.policy(&mut config);
         self.embed(&mut config);
         config

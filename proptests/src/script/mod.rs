@@ -75,6 +75,10 @@ pub enum Action {
 impl Action {
     /// The configuration is read anew.
     pub const RELOAD: Action = Action::Other(1);
+    /// A goal is set.
+    pub const GOAL: Action = Action::Other(21);
+    /// A goal goes on.
+    pub const RESUME: Action = Action::Other(23);
 }
 
 /// How a host answers a question.

@@ -457,6 +457,14 @@ fn other(pick: u8) -> Option<Command> {
             what: CancelWhat::Job(JobId(u64::from(pick % 7))),
             why: CancelWhy::Host,
         },
+        Command::Goal(GoalCommand::Set {
+            text: Text::from("be done"),
+            auto_turns: None,
+            token_budget: pick.is_multiple_of(3).then_some(100_000),
+        }),
+        Command::Goal(GoalCommand::Pause),
+        Command::Goal(GoalCommand::Resume),
+        Command::Goal(GoalCommand::Clear),
     ];
     let at = usize::from(pick) % commands.len();
     commands.into_iter().nth(at)

@@ -27,6 +27,7 @@ mod neutral_fake;
 #[path = "model_support/requests.rs"]
 mod requests;
 mod session_found;
+mod session_goals;
 mod session_guarantees;
 mod session_invariants;
 mod session_kit;

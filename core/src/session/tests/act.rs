@@ -61,6 +61,10 @@ pub fn policy(about: &str) -> SessionConfig {
             }
             "hold_turn" => policy.hold_turn = HoldTurn::Finite { limit_us: None },
             "job_idle" => policy.job_when_idle = JobWhenIdle::NoticeOnly,
+            "goal_budget" => config.goals.auto_turns = Some(small),
+            "goal_check" => config.goals.check = true,
+            "goal_remind" => config.goals.remind = true,
+            "goal_stored" => config.goals.stored = true,
             "jobs" => config.limits.jobs = size,
             "records" => config.limits.job_records = size,
             "t_hook" => timeouts.hook_us = Some(number * SECOND),
@@ -682,8 +686,7 @@ fn other_command(words: &[&str]) -> Command {
             to: RewindTo::Prompt(PromptId(1)),
             dry_run: false,
         },
-        ["Goal", "Get"] => Command::Goal(GoalCommand::Get),
-        ["Goal", "Pause"] => Command::Goal(GoalCommand::Pause),
+        ["Goal", what @ ..] => Command::Goal(own::goal_command(what)),
         ["Shell", line @ ..] => Command::Shell {
             command: line.join(" ").into(),
         },

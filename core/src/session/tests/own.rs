@@ -1,7 +1,9 @@
-//! The words of what a session does by itself: jobs.
+//! What a session does by itself: the words for jobs and the goal, and what an earlier process left of them.
 
-use alloc::{boxed::Box, format, string::String};
+use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
 
+use super::world::{World, config, info};
+use crate::session::Session;
 use crate::vocab::*;
 
 /// A call that goes on as a job; `helper` never ends by itself.
@@ -53,6 +55,38 @@ pub fn job_command(words: &[&str]) -> Option<JobCommand> {
     })
 }
 
+/// A command about the goal.
+pub fn goal_command(words: &[&str]) -> GoalCommand {
+    let set = |text: &str, auto_turns: Option<u32>, token_budget: Option<u64>| GoalCommand::Set {
+        text: text.into(),
+        auto_turns,
+        token_budget,
+    };
+    match words {
+        ["Get"] => GoalCommand::Get,
+        ["Set"] => set("ship it", None, None),
+        ["Set", "blank"] => set(" \n", None, None),
+        ["Set", "long"] => set("a longer goal", None, None),
+        ["Set", "turns", count] => set("ship it", count.parse().ok(), None),
+        ["Set", "tokens", count] => set("ship it", None, count.parse().ok()),
+        ["Pause"] => GoalCommand::Pause,
+        ["Resume"] => GoalCommand::Resume,
+        ["Clear"] => GoalCommand::Clear,
+        other => panic!("goal {other:?}"),
+    }
+}
+
+pub fn goal_word(news: &GoalEvent) -> String {
+    match news {
+        GoalEvent::Changed(None) => "Goal Gone".into(),
+        GoalEvent::Changed(Some(goal)) if goal.status == GoalStatus::Active => {
+            "Goal Changed".into()
+        }
+        GoalEvent::Changed(Some(goal)) => format!("Goal {:?}", goal.status),
+        other => format!("Goal {}", super::world::name_of(other)),
+    }
+}
+
 pub fn job_word(step: JobStep, record: &JobRecord) -> String {
     let how = match (step, &record.state) {
         (JobStep::Updated, JobState::Running) => "Output".into(),
@@ -72,4 +106,90 @@ pub fn jobs_word(records: &[JobRecord]) -> String {
         word.push_str(&format!(" j{}:{state}:{}", record.job.0, record.revision));
     }
     word
+}
+
+fn left(job: u64, state: JobState) -> JobRecord {
+    JobRecord {
+        job: JobId(job),
+        id: format!("j{job}").into(),
+        generation: "g0".into(),
+        revision: 4,
+        kind: JobKind::Shell,
+        call: Some(CallId(job)),
+        command: "sleep".into(),
+        description: None,
+        cwd: None,
+        state,
+        finite: true,
+        times_ms: [None; 4],
+        output: None,
+        faults: [None, None, None],
+    }
+}
+
+#[test]
+fn s_57_what_ran_in_an_earlier_process_was_interrupted_with_it() {
+    let mut config = config();
+    config.jobs = vec![
+        left(3, JobState::Exited(1)),
+        left(7, JobState::Running),
+        left(5, JobState::Stopping),
+    ];
+    let mut world = World::new(config);
+    let snapshot = Command::Job(JobCommand::Snapshot);
+    assert_eq!(
+        world.command(snapshot),
+        ["RP Jobs j3:Exited:4 j7:Interrupted:5 j5:Interrupted:5"]
+    );
+    let stop = |generation: Option<&str>| {
+        Command::Job(JobCommand::Stop {
+            job: "j7".into(),
+            generation: generation.map(Text::from),
+        })
+    };
+    assert_eq!(world.command(stop(None)), ["RP WrongRuntime"]);
+    assert_eq!(world.command(stop(Some("g0"))), ["RP WrongRuntime"]);
+    assert_eq!(world.command(stop(Some("g1"))), ["RP NotFound"]);
+    // No call takes the number of a job that was.
+    world.prompt(1, Deliver::IfIdle);
+    assert_eq!(world.call(1, "read", "n1", "{}"), ["MS", "D call c8"]);
+}
+
+#[test]
+fn s_60_of_the_records_of_an_earlier_process_the_newest_are_kept() {
+    let mut config = config();
+    config.limits.job_records = 2;
+    config.jobs = (1..=4)
+        .map(|job| left(job, JobState::Interrupted))
+        .collect();
+    let mut world = World::new(config);
+    let snapshot = Command::Job(JobCommand::Snapshot);
+    let listed = world.command(snapshot);
+    assert_eq!(listed, ["RP Jobs j3:Interrupted:4 j4:Interrupted:4"]);
+}
+
+#[test]
+fn s_58_a_goal_of_an_earlier_process_comes_back_disarmed() {
+    let mut config = config();
+    config.goals.standing = Some(Goal {
+        text: "ship it".into(),
+        status: GoalStatus::Active,
+        turns_left: Some(3),
+        token_budget: None,
+        tokens_used: 9,
+    });
+    let mut session = Session::new(config, info(), Now::default());
+    let mut goals: Vec<Option<Goal>> = Vec::new();
+    while let Some(output) = session.poll_output() {
+        if let Output::Event(event) = output
+            && let What::Goal(GoalEvent::Changed(goal)) = &event.what
+        {
+            goals.push(goal.clone());
+        }
+    }
+    let [Some(goal)] = goals.as_slice() else {
+        panic!("{goals:?}")
+    };
+    assert_eq!((goal.status, goal.tokens_used), (GoalStatus::Paused, 9));
+    assert!(!session.goal_is_due());
 }

@@ -108,6 +108,11 @@ fn t_21_fault() {
 }
 
 #[test]
+fn t_22_goal() {
+    play("T-22");
+}
+
+#[test]
 fn t_23_job_wakes_the_session() {
     play("T-23");
 }

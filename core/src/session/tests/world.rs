@@ -487,6 +487,7 @@ impl World {
                 format!("Notice {}", if late { "store timed out" } else { code })
             }
             What::Job(step, record) => own::job_word(*step, record),
+            What::Goal(news) => own::goal_word(news),
             other => format!("{other:?}"),
         })
     }
@@ -526,6 +527,7 @@ fn effect_word(effect: &Effect, body: Option<EffectBody<'_>>) -> String {
                 Some(EffectBody::Write(WriteBody::Refusal(_))) => "Refusal",
                 Some(EffectBody::Write(WriteBody::Beside(_))) => "Beside",
                 Some(EffectBody::Write(WriteBody::Setting(_))) => "Setting",
+                Some(EffectBody::Write(WriteBody::Goal(_))) => "Goal",
                 Some(EffectBody::Write(WriteBody::Approval(_))) => "Approval",
                 Some(EffectBody::Write(WriteBody::Permissions(_))) => "Permissions",
                 _ => "without a body",
@@ -601,6 +603,7 @@ fn reply_word(reply: &Result<Answer, Refusal>) -> String {
         }
         Ok(Answer::Jobs(records)) => own::jobs_word(records),
         Ok(Answer::JobStop(how)) => format!("{how:?}"),
+        Ok(Answer::Goal(Some(_))) => "Goal".into(),
         Ok(Answer::Goal(goal)) => format!("Goal({goal:?})"),
         Ok(other) => name_of(other),
         Err(refusal) => format!("Err {}", name_of(refusal)),

@@ -118,7 +118,11 @@ impl Session {
                     .get_or_insert(Over::Finished { at, captured: None });
                 return;
             }
-            (Route::Goal | Route::Run(_), None) => {
+            (Route::Goal, None) => {
+                let (outcome, text) = self.goal_report(&input);
+                return self.call_over(batch, at, outcome, &text);
+            }
+            (Route::Run(_), None) => {
                 return self.call_over(
                     batch,
                     at,

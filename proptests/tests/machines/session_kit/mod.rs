@@ -90,6 +90,20 @@ pub fn judged(mut story: Story, point: HookPoint) -> Story {
     story
 }
 
+/// The story with goals often set, and going on.
+pub fn pursuing(mut story: Story) -> Story {
+    for action in &mut story.script {
+        if let Action::Other(pick) = action {
+            *action = match *pick % 4 {
+                0 | 1 => Action::GOAL,
+                2 => Action::RESUME,
+                _ => continue,
+            };
+        }
+    }
+    story
+}
+
 /// The story with its configuration often read anew.
 pub fn reloading(mut story: Story) -> Story {
     for action in &mut story.script {
@@ -173,6 +187,9 @@ pub fn configs() -> impl Strategy<Value = SessionConfig> {
                 config.settings.approvals = approvals;
                 config.policy = policy;
                 config.hooks = hooks;
+                config.goals.auto_turns = Some(u32::from(seed % 4));
+                config.goals.check = seed.is_multiple_of(3);
+                config.goals.remind = seed.is_multiple_of(2);
                 config.limits = limits;
                 config.timeouts = timeouts;
                 config.budgets = Budgets {
