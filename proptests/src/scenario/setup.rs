@@ -190,6 +190,9 @@ impl Setup {
         config.goals.auto_turns = Some(2);
         self.policy(&mut config);
         self.embed(&mut config);
+        if self.is_agent_alone() {
+            config.limits.jobs = 3;
+        }
         config
     }
 
@@ -249,6 +252,8 @@ impl Setup {
         config.limits.queued_prompts = [128, 3][usize::from(self.queued.min(1))];
         config.limits.stopped_effects = [1024, 1, 3][usize::from(self.stopped.min(2))];
         config.limits.owed_replies = [1024, 1][usize::from(self.owed.min(1))];
+        // No Server has been held to jobs yet.
+        config.limits.jobs = 0;
         config.limits.reply_calls = config.limits.reply_calls.min(6);
         config.timeouts.approval_us =
             [None, seconds(5), seconds(17)][usize::from(self.approval_timeout.min(2))];

@@ -43,7 +43,10 @@ pub fn action(mix: &Mix, s: &mut Source<'_>) -> Action {
         9 => match s.below(6) {
             0..=2 => Action::Set(setting(s)),
             5 => Action::Rewind(s.byte(), s.flag()),
-            _ => Action::Other(s.byte()),
+            _ => match s.byte() {
+                pick @ 208.. => Action::Own(pick),
+                pick => Action::Other(pick),
+            },
         },
         10 => Action::Close(!s.flag()),
         11 => match s.below(6) {

@@ -44,6 +44,8 @@ pub enum Action {
     Rewind(u8, bool),
     /// The host sends another command.
     Other(u8),
+    /// The host sends a command about what the agent does by itself: jobs, the goal.
+    Own(u8),
     /// The host closes.
     Close(bool),
     /// A model sends a piece.
@@ -76,9 +78,9 @@ impl Action {
     /// The configuration is read anew.
     pub const RELOAD: Action = Action::Other(1);
     /// A goal is set.
-    pub const GOAL: Action = Action::Other(21);
+    pub const GOAL: Action = Action::Own(7);
     /// A goal goes on.
-    pub const RESUME: Action = Action::Other(23);
+    pub const RESUME: Action = Action::Own(1);
 }
 
 /// How a host answers a question.

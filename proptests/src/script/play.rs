@@ -95,6 +95,7 @@ pub fn command(host: &mut impl Host, action: &Action) -> Option<Command> {
             dry_run: *dry_run,
         },
         Action::Other(pick) => return other(*pick),
+        Action::Own(pick) => own(*pick),
         Action::Close(drain) => Command::Close { drain: *drain },
         Action::Model(..)
         | Action::Answer(..)
@@ -125,6 +126,7 @@ pub fn act<A: Agent>(world: &mut World<A>, action: &Action) {
         | Action::Compact
         | Action::Rewind(..)
         | Action::Other(_)
+        | Action::Own(_)
         | Action::Close(_) => {
             if let Some(command) = command(world, action) {
                 world.command(command);
@@ -449,25 +451,31 @@ fn other(pick: u8) -> Option<Command> {
         Command::Shell {
             command: Text::from("ls"),
         },
-        Command::Job(JobCommand::Stop {
+    ];
+    let at = usize::from(pick) % commands.len();
+    commands.into_iter().nth(at)
+}
+
+/// A command about what an agent does by itself.
+fn own(pick: u8) -> Command {
+    match pick % 8 {
+        0 => Command::Goal(GoalCommand::Pause),
+        1 => Command::Goal(GoalCommand::Resume),
+        2 => Command::Goal(GoalCommand::Clear),
+        3 | 4 => Command::Job(JobCommand::Stop {
             job: Text::from("sleep"),
-            generation: None,
+            generation: pick.is_multiple_of(3).then(|| Text::from("s")),
         }),
-        Command::Cancel {
-            what: CancelWhat::Job(JobId(u64::from(pick % 7))),
+        5 => Command::Cancel {
+            what: CancelWhat::Job(JobId(1 + u64::from(pick / 8 % 4))),
             why: CancelWhy::Host,
         },
-        Command::Goal(GoalCommand::Set {
+        _ => Command::Goal(GoalCommand::Set {
             text: Text::from("be done"),
             auto_turns: None,
             token_budget: pick.is_multiple_of(3).then_some(100_000),
         }),
-        Command::Goal(GoalCommand::Pause),
-        Command::Goal(GoalCommand::Resume),
-        Command::Goal(GoalCommand::Clear),
-    ];
-    let at = usize::from(pick) % commands.len();
-    commands.into_iter().nth(at)
+    }
 }
 
 fn model<A: Agent>(world: &mut World<A>, pick: u8, piece: &Piece) {

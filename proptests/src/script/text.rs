@@ -109,6 +109,7 @@ pub fn print_action(action: &Action) -> String {
         Action::Compact => "> compact".to_owned(),
         Action::Rewind(pick, dry_run) => format!("> rewind {pick} {}", dry_run.word()),
         Action::Other(pick) => format!("> other {pick}"),
+        Action::Own(pick) => format!("> own {pick}"),
         Action::Close(drain) => format!("> close {}", if *drain { "drain" } else { "now" }),
         Action::Model(pick, piece) => format!("+ model {pick} {}", print_piece(piece)),
         Action::Answer(pick, calls) => {
@@ -269,6 +270,7 @@ impl<'a> Words<'a> {
             (">", "compact") => Action::Compact,
             (">", "rewind") => Action::Rewind(self.number()?, self.word()?),
             (">", "other") => Action::Other(self.number()?),
+            (">", "own") => Action::Own(self.number()?),
             (">", "close") => match self.next()? {
                 "drain" => Action::Close(true),
                 "now" => Action::Close(false),

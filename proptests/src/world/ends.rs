@@ -161,6 +161,8 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
             Action::Jump => drop(self.jump()),
             Action::Skip(us) => self.set_now(self.now.mono_us.saturating_add(*us)),
             Action::Tool(_, news) if !P::brings(*news) => {}
+            // No Server has been held to jobs and goals yet.
+            Action::Own(_) => {}
             Action::Prompt(_)
             | Action::Repeat(_)
             | Action::Withdraw(_)

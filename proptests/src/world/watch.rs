@@ -339,7 +339,8 @@ impl<A: Agent> World<A> {
             return;
         }
         let stopped = self.work.values().filter(|work| work.stopped).count();
-        let live = self.work.len() > stopped || stopped >= self.stopped_limit;
+        let given_up = self.jobs.values().filter(|stopped| **stopped).count();
+        let live = self.work.len() > stopped || stopped + given_up >= self.stopped_limit;
         let asks = !self.mirror.questions().is_empty();
         if !live && !asks {
             self.check_holding();

@@ -93,7 +93,7 @@ pub fn judged(mut story: Story, point: HookPoint) -> Story {
 /// The story with goals often set, and going on.
 pub fn pursuing(mut story: Story) -> Story {
     for action in &mut story.script {
-        if let Action::Other(pick) = action {
+        if let Action::Other(pick) | Action::Own(pick) = action {
             *action = match *pick % 4 {
                 0 | 1 => Action::GOAL,
                 2 => Action::RESUME,
