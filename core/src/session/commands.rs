@@ -435,7 +435,7 @@ impl Session {
                 self.effects.restores.stop(command.0);
                 self.restored(command, Err(late));
             }
-            Some(OwedFor::Goal(_)) => self.goal_too_long(command, late),
+            Some(OwedFor::Goal(_)) => self.goal_too_long(&late),
             Some(OwedFor::Admission | OwedFor::Barrier) | None => {}
         }
     }

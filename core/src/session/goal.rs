@@ -8,7 +8,7 @@ use alloc::{format, string::String, vec::Vec};
 
 use super::{
     Session, args,
-    commands::{Owed, OwedFor},
+    commands::OwedFor,
     phase::{Phase, Turn},
     queue::prompts::{Kind, Waiting},
 };
@@ -307,22 +307,24 @@ impl Session {
         })
     }
 
-    /// The disk takes too long for a command about the goal.
-    pub(super) fn goal_too_long(&mut self, command: CommandId, late: Text) {
-        let found = self.owed.iter().find(|owed| owed.command == command);
-        if let Some(Owed {
-            what:
-                OwedFor::Goal(Asked {
-                    write: Some((write, _)),
-                    ..
-                }),
-            ..
-        }) = found
-        {
-            let write = *write;
-            self.effects.writes.stop(write.0);
-            self.goal_stored(write, &Err(late));
+    /// The disk takes too long for a command about the goal: it failed, and those behind it aren't tried.
+    pub(super) fn goal_too_long(&mut self, late: &Text) {
+        let mut failed = Vec::new();
+        for owed in &self.owed {
+            if let OwedFor::Goal(asked) = &owed.what {
+                if let Some((write, _)) = &asked.write {
+                    self.effects.writes.stop(write.0);
+                }
+                failed.push(owed.command);
+            }
         }
+        self.owed
+            .retain(|owed| !matches!(owed.what, OwedFor::Goal(_)));
+        for command in failed {
+            let failure = super::failure(FailureKind::Store, late);
+            self.refuse(command, Refusal::Failed(failure));
+        }
+        self.pass_barriers();
     }
 
     /// A model's report by a tool of the goal's.
