@@ -11,9 +11,9 @@ use super::{
 };
 use crate::session::config::{LeftoverSteer, PromptHook, RefuseAt, StoreFailure};
 use crate::vocab::{
-    AskClose, Block, BudgetKind, CallId, Cause, Drain, DropWhy, Effect, End, Failure, FailureKind,
-    HookFacts, HookPoint, Level, Message, MessageId, Origin, Pending, PromptId, QueueFate, Role,
-    StepId, Text, TurnId, TurnReport, What, WriteId,
+    AskClose, Block, BudgetKind, Cause, Drain, DropWhy, Effect, End, Failure, FailureKind,
+    HookFacts, HookPoint, Level, Message, Origin, Pending, PromptId, QueueFate, Role, StepId, Text,
+    TurnId, TurnReport, What, WriteId,
 };
 
 /// An idle session gives back a text buffer that grew beyond this.
