@@ -199,9 +199,14 @@ impl Session {
                 }
                 Ok(next) if self.config.goals.stored => {
                     let write = self.store();
-                    let found = self.owed.iter_mut().find(|owed| owed.command == command);
-                    if let Some(OwedFor::Goal(asked)) = found.map(|owed| &mut owed.what) {
+                    let now_us = self.now.mono_us;
+                    let mut owed = self.owed.iter_mut();
+                    if let Some(owed) = owed.find(|owed| owed.command == command)
+                        && let OwedFor::Goal(asked) = &mut owed.what
+                    {
                         asked.write = Some((write, next));
+                        // What a close waits for begins only now.
+                        owed.since_us = now_us;
                     }
                     return;
                 }
