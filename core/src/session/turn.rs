@@ -222,7 +222,6 @@ impl Session {
             | Phase::Streaming(..)
             | Phase::Backoff(..)
             | Phase::Checking(..)
-            | Phase::Holding(..)
             | Phase::Compacting(_)
             | Phase::Closed) => self.phase = other,
         }

@@ -3,8 +3,8 @@
 use super::{HARD_PERCENT, HOST_LINE_MAX, YIELD_PERCENT};
 use crate::session::SessionConfig;
 use crate::session::config::{
-    AfterCompaction, Compaction, ErrorPartial, Futile, Gates, LeftoverSteer, Parallel, Policy,
-    PromptHook, RefuseAt, Retry, Snapshots, StoreFailure, ToolEndOrder, WhenBusy,
+    AfterCompaction, Compaction, ErrorPartial, Futile, Gates, HoldTurn, JobWhenIdle, LeftoverSteer,
+    Parallel, Policy, PromptHook, RefuseAt, Retry, Snapshots, StoreFailure, ToolEndOrder, WhenBusy,
 };
 use crate::vocab::{ApprovalMode, Drain, Interrupting};
 
@@ -52,13 +52,16 @@ impl Asking {
 /// - Three attempts; a partial reply whose request failed is void.
 /// - From 70 % of the window on the history is summed up, and the turn yields; more than 80 % isn't sent. A compaction that
 ///   is asked for in a turn waits.
-/// - No prompt waits for its write.
+/// - No prompt waits for its write, but a goal does, and it may begin up to 20 turns by itself.
+/// - A job holds no turn open, and what is said of its end begins none.
 pub fn preset(config: &mut SessionConfig) {
     config.settings.steer_drain = Drain::All;
     config.settings.interrupting = Interrupting::Wait;
     config.policy = Policy {
         prompt_hook: PromptHook::AtStart,
         leftover_steer: LeftoverSteer::Drop,
+        hold_turn: HoldTurn::No,
+        job_when_idle: JobWhenIdle::NoticeOnly,
         cancel_note: false,
         max_refusals: Some(8),
         asks_at_once: u32::MAX,
@@ -90,6 +93,7 @@ pub fn preset(config: &mut SessionConfig) {
         },
         refuse_at: RefuseAt::Percent(HARD_PERCENT),
     };
+    config.goals.stored = true;
     config.limits.prompt_bytes = HOST_LINE_MAX;
     config.limits.queued_bytes = config.limits.queued_bytes.max(HOST_LINE_MAX);
     config.timeouts.approval_us = None;
