@@ -52,6 +52,12 @@ proptest! {
                 What::Replied { command, reply: Ok(Answer::Admitted(how)) } if *how != Admitted::Duplicate => {
                     admitted.insert(asked[command]);
                 }
+                // One of the session's own, for a job or the goal: nobody asked for it.
+                What::Queued { prompt, .. } | What::PromptApplied { prompt, .. }
+                    if !asked.values().any(|id| id == prompt) =>
+                {
+                    admitted.insert(*prompt);
+                }
                 What::PromptEnded { prompt, .. } => *ends.entry(*prompt).or_default() += 1,
                 _ => {}
             }
