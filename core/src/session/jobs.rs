@@ -257,8 +257,10 @@ impl Session {
                 let state = match state {
                     // Who is told to stop can't say for whom.
                     JobState::Stopped(_) if wanted => JobState::Stopped(BY_USER.into()),
-                    state if state.is_over() => state,
-                    _ => JobState::Interrupted,
+                    state @ (JobState::Exited(_) | JobState::Stopped(_)) => state,
+                    JobState::Running | JobState::Stopping | JobState::Interrupted => {
+                        JobState::Interrupted
+                    }
                 };
                 let Some(record) = self.job_over(id, state) else {
                     return;

@@ -202,12 +202,13 @@ impl<A: Agent> World<A> {
         let from = self.said.len();
         if let Given::Call(call) = &given {
             self.owed.insert(call.id, call.command.clone());
-            match &call.command {
-                Command::Close { .. } => self.closing = true,
-                Command::Prompt(prompt) if prompt.deliver == Deliver::Context => {
-                    self.contexts.insert(prompt.id);
-                }
-                _ => {}
+            if let Command::Close { .. } = &call.command {
+                self.closing = true;
+            }
+            if let Command::Prompt(prompt) = &call.command
+                && prompt.deliver == Deliver::Context
+            {
+                self.contexts.insert(prompt.id);
             }
         }
         self.checker.input(&given.input());
