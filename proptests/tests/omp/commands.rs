@@ -73,6 +73,26 @@ fn omp_02_every_id_is_echoed_as_it_came() {
     assert_eq!(rig.take(), [""; 0], "a blank line is nothing");
 }
 
+/// A response to `abort_and_prompt` has no data that could say that nothing follows, as one to `prompt` has.
+#[test]
+fn omp_08_an_empty_prompt_that_aborts_fails_and_an_empty_prompt_is_done() {
+    for (kind, rest) in [
+        ("prompt", r#""success":true,"data":{"agentInvoked":false}"#),
+        (
+            "abort_and_prompt",
+            r#""success":false,"error":"The message is empty""#,
+        ),
+    ] {
+        let mut rig = Rig::new();
+        rig.take();
+        rig.host(&format!(r#"{{"id":"e","type":"{kind}","message":""}}"#));
+        let call = rig.call();
+        rig.reply(call.id, Err(Refusal::Empty));
+        let answer = format!(r#"{{"id":"e","type":"response","command":"{kind}",{rest}}}"#);
+        assert_eq!(rig.take(), [answer]);
+    }
+}
+
 /// The failures of the recordings that come with a text of the contract are the same here, to the byte.
 #[test]
 fn omp_08_failures_have_the_recorded_texts() {

@@ -175,7 +175,12 @@ impl Face {
             Ok(_) => self.done(ticket, out),
             Err(Refusal::Empty) => {
                 self.prompts.0.remove(&prompt);
-                self.local_done(ticket, owes, out);
+                if ticket.command() == "abort_and_prompt" {
+                    // Its response has no way to say that there is nothing to wait for.
+                    self.fail(ticket, "The message is empty", out);
+                } else {
+                    self.local_done(ticket, owes, out);
+                }
             }
             Err(why) => {
                 self.prompts.0.remove(&prompt);
