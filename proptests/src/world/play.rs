@@ -208,7 +208,7 @@ fn leave<P: Speaks, A: Agent>(ends: &mut Ends<P, A>, scenario: &Scenario) {
     come_to_rest(ends, ending);
     let stuck = !ends.is_over() && ends.found.is_empty() && ends.agent.faults.is_empty();
     // Who answers nothing is waited for, and so is a stopped effect that never settles where too many are.
-    let waited_for = !ends.agent.work.is_empty();
+    let waited_for = !ends.agent.work.is_empty() || !ends.agent.jobs.is_empty();
     if stuck && (ending != Ending::Silent || scenario.setup.leaves_now() && !waited_for) {
         let turn = ends.agent.mirror.turn().map(|turn| turn.turn);
         let text = format!(
