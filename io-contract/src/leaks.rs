@@ -1,6 +1,9 @@
 //! What is left behind.
 
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
+
+use turnwire_io::jobs::{JobPlace, MOST_RECORDS};
 
 use crate::Driver;
 use crate::rig::{PATIENCE, Rig, RigOptions};
@@ -49,12 +52,64 @@ fn session<D: Driver>(number: u32) {
     assert_eq!(rig.finish().0, 0);
 }
 
+/// One test at a time: what one of them leaves is counted for the whole process.
+static ALONE: Mutex<()> = Mutex::new(());
+
 /// A thousand sessions leave no thread, no descriptor and no child.
 pub fn a_thousand_sessions_leave_no_thread_no_descriptor_and_no_child<D: Driver>() {
-    (0..=2).for_each(|number| session::<D>(number * 50));
+    leaves_nothing(
+        || (0..=2).for_each(|number| session::<D>(number * 50)),
+        || (1..=1000).for_each(session::<D>),
+    );
+}
+
+/// A session of so many times twenty jobs, some of which are stopped with it.
+fn jobs<D: Driver>(times: u32) {
+    let call = r#"  call bash {"command":"echo hi","background":true}"#;
+    let calls = [call; 20].join("\n");
+    let rig = Rig::start_openseek::<D>(RigOptions {
+        jobs: Some(|folder| JobPlace::kept(folder.join("jobs"), "1").unwrap()),
+        ..RigOptions::script(&format!(
+            "reply when prompt \"last\" and step 1\n  call bash {{\"command\":\"sleep 300\",\"background\":true}}\n\
+             reply when step 1\n{calls}\nreply\n  say: Done.\n"
+        ))
+    });
+    for _ in 0..times {
+        rig.say(r#"{"command":"prompt","text":"some"}"#);
+        rig.wait_for("agent_finished");
+        // As many as that may run at once, and no more.
+        let begun = Instant::now();
+        loop {
+            rig.say(r#"{"command":"jobs_snapshot","request_id":"j"}"#);
+            let snapshot = rig.wait_for("jobs_snapshot");
+            let jobs = snapshot["jobs"].as_array().unwrap();
+            if jobs.iter().all(|job| job["state"]["kind"] == "exited") {
+                break;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{snapshot}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    rig.say(r#"{"command":"prompt","text":"last"}"#);
+    rig.wait_for("agent_finished");
+    let kept = std::fs::read_dir(rig.path("jobs/1")).unwrap().count();
+    assert!(kept <= 2 * (MOST_RECORDS + 1), "{kept} files");
+    rig.close_input();
+    assert_eq!(rig.finish().0, 0);
+}
+
+/// A thousand jobs leave no thread, no descriptor and no child, and no more files than are kept.
+pub fn a_thousand_jobs_leave_no_thread_no_descriptor_and_no_child<D: Driver>() {
+    leaves_nothing(|| jobs::<D>(1), || jobs::<D>(50));
+}
+
+/// What comes first may make what stays for good.
+fn leaves_nothing(first: impl FnOnce(), then: impl FnOnce()) {
+    let _alone = ALONE.lock().unwrap();
+    first();
     let now = || (count("task"), count("fd"), children());
     let before = now();
-    (1..=1000).for_each(session::<D>);
+    then();
     // Threads that were told to end do so, a moment later.
     let begun = Instant::now();
     loop {

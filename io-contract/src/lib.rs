@@ -19,6 +19,7 @@ pub mod bash;
 pub mod bytes;
 mod cancel;
 pub mod hook;
+pub mod job;
 pub mod later;
 pub mod leaks;
 pub mod rig;
@@ -121,6 +122,14 @@ macro_rules! suite {
                 ax_s19_an_answer_that_was_taken_stands
                 ax_s19_a_withdrawal_that_cant_be_written_strands_nobody
             }
+            job {
+                os_11_a_job_outlives_its_turn_and_its_record_is_on_the_disk
+                os_11_a_stop_ends_the_whole_group_and_has_four_outcomes
+                os_11_the_end_of_a_session_stops_its_jobs
+                p03_a_job_that_floods_its_output_is_stopped
+                os_11_a_job_that_cant_begin_is_a_failed_call
+                os_11_a_record_of_a_running_job_is_one_of_an_interrupted_job_to_others
+            }
             later {
                 l8_an_answer_that_takes_its_time_holds_nothing_up_and_the_end_waits_for_it
             }
@@ -172,7 +181,10 @@ macro_rules! suite {
 macro_rules! leaks {
     ($driver:ty) => {
         $crate::tests! { $driver;
-            leaks { a_thousand_sessions_leave_no_thread_no_descriptor_and_no_child }
+            leaks {
+                a_thousand_sessions_leave_no_thread_no_descriptor_and_no_child
+                a_thousand_jobs_leave_no_thread_no_descriptor_and_no_child
+            }
         }
     };
 }

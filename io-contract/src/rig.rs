@@ -10,12 +10,14 @@ use serde_json::Value;
 use turnwire::model::script::Script;
 use turnwire::protocol::Server;
 use turnwire::protocol::openmax::{Extra, Openmax, ServerConfig, preset};
+use turnwire::protocol::openseek;
 use turnwire::session::config::{LocalHook, ModelConfig};
 use turnwire::session::{Session, SessionConfig};
 use turnwire::vocab::{
     ApprovalMode, Briefing, HookPoint, HookSpec, McpFact, Now, SessionInfo, WriteBody,
 };
 use turnwire_io::hooks::{HookCommand, Hooks, HooksConfig};
+use turnwire_io::jobs::JobPlace;
 use turnwire_io::mcp::{Mcp, Servers};
 use turnwire_io::tools::{Toolbox, ToolboxConfig};
 use turnwire_io::{Backend, Durable, Host, Reload, World, WriteJob};
@@ -38,6 +40,8 @@ pub struct RigOptions {
     pub backend: Option<Backend>,
     /// What runs unasked.
     pub approvals: ApprovalMode,
+    /// Where background jobs are kept, in the session's folder.
+    pub jobs: Option<fn(&Path) -> JobPlace>,
     /// MCP servers that the driver runs.
     pub mcp: Option<Servers>,
     /// Their limits, where a test wants others.
@@ -56,6 +60,7 @@ impl RigOptions {
             reload: None,
             backend: None,
             approvals: ApprovalMode::Auto,
+            jobs: None,
             mcp: None,
             tune_mcp: |_| {},
             mcp_facts: Arc::default(),
@@ -179,7 +184,20 @@ pub struct Rig {
 }
 
 impl Rig {
+    /// A session behind openmax's wire.
     pub fn start<D: Driver>(options: RigOptions) -> Rig {
+        Self::begin(options, agent::<D>)
+    }
+
+    /// A session behind openseek's, which has words for jobs.
+    pub fn start_openseek<D: Driver>(options: RigOptions) -> Rig {
+        Self::begin(options, openseek_agent::<D>)
+    }
+
+    fn begin(
+        options: RigOptions,
+        agent: fn(RigOptions, PathBuf, PipeReader, PipeWriter, Books) -> u8,
+    ) -> Rig {
         let folder = tempfile::tempdir().unwrap();
         let (agent_input, input) = io::pipe().unwrap();
         let (output, agent_output) = io::pipe().unwrap();
@@ -187,9 +205,8 @@ impl Rig {
         let output = output_thread(output, Arc::clone(&raw));
         let root = folder.path().to_owned();
         let watched = books.clone();
-        let agent = std::thread::spawn(move || {
-            agent::<D>(options, root, agent_input, agent_output, watched)
-        });
+        let agent =
+            std::thread::spawn(move || agent(options, root, agent_input, agent_output, watched));
         Rig {
             folder,
             input: Mutex::new(Some(input)),
@@ -233,7 +250,7 @@ impl Rig {
                 panic!("no {kind} line; so far: {:?}", self.lines.lock().unwrap())
             });
             self.lines.lock().unwrap().push(line.clone());
-            if line["type"] == kind {
+            if line["type"] == kind || line["event"] == kind {
                 return line;
             }
         }
@@ -342,13 +359,48 @@ fn agent<D: Driver>(
     D::serve(server, session, world, host).unwrap()
 }
 
+fn openseek_agent<D: Driver>(
+    options: RigOptions,
+    root: PathBuf,
+    input: PipeReader,
+    output: PipeWriter,
+    books: Books,
+) -> u8 {
+    let gate = options.gate.clone();
+    let (config, world) = parts(options, &root, openseek::preset);
+    let now = Now {
+        mono_us: 0,
+        unix_ms: 1_700_000_000_000,
+    };
+    let session = Watched::new(Session::new(config, info(&root), now), books);
+    let asking = openseek::Asking::Never;
+    let config = openseek::ServerConfig::serve([7; 32], asking);
+    let host = Host {
+        input: Box::new(input),
+        output: Box::new(Gated {
+            gate,
+            inner: output,
+        }),
+        signals: false,
+        answer: Box::new(|ask| match ask {}),
+        refrozen: None,
+        heard_mcp: None,
+        gone: None,
+    };
+    let server = Server::<openseek::Openseek>::new(config);
+    D::serve(server, session, world, host).unwrap()
+}
+
 /// A session's configuration under a protocol's preset, and its world, in this folder.
 pub(crate) fn parts(
     options: RigOptions,
     root: &Path,
     preset: impl FnOnce(&mut SessionConfig),
 ) -> (SessionConfig, World) {
-    let tools = ToolboxConfig::new(root);
+    let tools = ToolboxConfig {
+        jobs: options.jobs.map(|place| place(root)),
+        ..ToolboxConfig::new(root)
+    };
     let commands = options.turn_end.iter().map(|line| HookCommand {
         key: (*line).into(),
         line: (*line).into(),

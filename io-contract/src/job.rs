@@ -1,0 +1,232 @@
+//! Background jobs: real commands that outlive their turns, their output, their records, and what is left of them.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use turnwire::vocab::JobState;
+use turnwire_io::jobs::JobPlace;
+
+use crate::Driver;
+use crate::rig::{PATIENCE, Rig, RigOptions};
+
+fn kept(folder: &Path) -> JobPlace {
+    JobPlace::kept(folder.join("jobs"), "1").unwrap()
+}
+
+fn little(folder: &Path) -> JobPlace {
+    kept(folder).with_output_limit(1_000)
+}
+
+/// A session whose model begins this command in the background, and says so.
+fn start<D: Driver>(command: &str, place: fn(&Path) -> JobPlace) -> Rig {
+    let call = serde_json::json!({ "command": command, "background": true });
+    let script = format!(
+        "reply when prompt \"again\"\n  say: Again.\nreply when step 1\n  call bash {call}\nreply\n  say: It runs.\n"
+    );
+    let rig = Rig::start_openseek::<D>(RigOptions {
+        jobs: Some(place),
+        ..RigOptions::script(&script)
+    });
+    rig.say(r#"{"command":"prompt","text":"begin"}"#);
+    rig
+}
+
+fn stop(rig: &Rig, generation: &str, job: &str) -> String {
+    rig.say(&format!(
+        r#"{{"command":"job_stop","request_id":"s","generation":"{generation}","job_id":"{job}"}}"#
+    ));
+    let result = rig.wait_for("job_stop_result");
+    result["outcome"].as_str().unwrap().to_owned()
+}
+
+/// The record of the one job, as it lies on the disk.
+fn record(rig: &Rig) -> Value {
+    let text = std::fs::read(rig.path("jobs/1/bg-1.json")).unwrap();
+    serde_json::from_slice(&text).unwrap()
+}
+
+/// Waits until the record says so.
+fn wait_record(rig: &Rig, state: &str) -> Value {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let record = record(rig);
+        if record["state"]["kind"] == state {
+            return record;
+        }
+        assert!(Instant::now() < until, "{record}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Waits until the process whose number is in the file is gone.
+fn wait_gone(rig: &Rig) {
+    let pid = rig.wait_for_file("pid");
+    let process = format!("/proc/{}", pid.trim());
+    let until = Instant::now() + PATIENCE;
+    while Path::new(&process).exists() {
+        assert!(Instant::now() < until, "{process} is there");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// OS-11: a call that goes on outlives its turn; each step of it is told and on the disk, and its end once.
+pub fn os_11_a_job_outlives_its_turn_and_its_record_is_on_the_disk<D: Driver>() {
+    let command = "echo out; printf é >&2; until [ -e go ]; do sleep 0.02; done; exit 3";
+    let rig = start::<D>(command, kept);
+    let started = rig.wait_for("job_changed");
+    assert_eq!(
+        (&started["kind"], &started["job"]["id"]),
+        (&"started".into(), &"bg-1".into())
+    );
+    // Before anybody was told, it was on the disk.
+    let first = record(&rig);
+    assert_eq!(first["state"]["kind"], "running");
+    assert_eq!(first["command"], command);
+    let result = rig.wait_for("tool_result");
+    let about = result["content"].as_str().unwrap();
+    assert!(
+        about.contains("bg-1.out") && about.contains("bg-1"),
+        "{about}"
+    );
+    rig.wait_for("agent_finished");
+    rig.say(r#"{"command":"jobs_snapshot","request_id":"j"}"#);
+    let snapshot = rig.wait_for("jobs_snapshot");
+    assert_eq!(snapshot["jobs"][0]["state"]["kind"], "running");
+    rig.say(r#"{"command":"prompt","text":"again"}"#);
+    rig.wait_for("agent_finished");
+    std::fs::write(rig.path("go"), "").unwrap();
+    let ended = loop {
+        let changed = rig.wait_for("job_changed");
+        if changed["kind"] != "updated" {
+            break changed;
+        }
+    };
+    assert_eq!(ended["kind"], "failed", "{ended}");
+    assert_eq!(
+        ended["job"]["state"],
+        serde_json::json!({"kind":"exited","code":3})
+    );
+    assert_eq!(
+        (&ended["job"]["output_bytes"], &ended["job"]["output_chars"]),
+        (&6.into(), &5.into())
+    );
+    rig.wait_for("background_notice");
+    let last = wait_record(&rig, "exited");
+    for member in [
+        "revision",
+        "state",
+        "output_bytes",
+        "finished_at_ms",
+        "output_file",
+    ] {
+        assert_eq!(last[member], ended["job"][member], "{member}");
+    }
+    let output = std::fs::read_to_string(rig.path("jobs/1/bg-1.out")).unwrap();
+    assert_eq!(output, "out\né");
+    rig.close_input();
+    assert_eq!(rig.finish().0, 0);
+}
+
+/// OS-11: the four outcomes of a stop, and no child outlives it.
+pub fn os_11_a_stop_ends_the_whole_group_and_has_four_outcomes<D: Driver>() {
+    let rig = start::<D>("(echo $BASHPID > pid; exec sleep 300) & sleep 300", kept);
+    rig.wait_for("agent_finished");
+    rig.wait_for_file("pid");
+    assert_eq!(stop(&rig, "1", "bg-9"), "not_found");
+    assert_eq!(stop(&rig, "0", "bg-1"), "wrong_runtime");
+    assert_eq!(stop(&rig, "1", "bg-1"), "stopped");
+    wait_gone(&rig);
+    assert_eq!(stop(&rig, "1", "bg-1"), "already_terminal");
+    let last = wait_record(&rig, "stopped");
+    assert_eq!(last["state"]["reason"], "user");
+    rig.close_input();
+    assert_eq!(rig.finish().0, 0);
+}
+
+/// OS-11: the session's end stops what runs, waits for it, and its record says so.
+pub fn os_11_the_end_of_a_session_stops_its_jobs<D: Driver>() {
+    let rig = start::<D>(
+        "echo $$ > pid; trap '' TERM; while :; do sleep 0.1; done",
+        kept,
+    );
+    rig.wait_for("agent_finished");
+    rig.wait_for_file("pid");
+    rig.close_input();
+    rig.wait_for("job_changed");
+    let path = rig.path("jobs");
+    let pid = std::fs::read_to_string(rig.path("pid")).unwrap();
+    let folder = path.clone();
+    let watch = std::thread::spawn(move || {
+        // It is looked at while the driver is about to leave: a record is never half written.
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until {
+            let text = std::fs::read(folder.join("1/bg-1.json")).unwrap();
+            let record: Value = serde_json::from_slice(&text).unwrap();
+            if record["state"]["kind"] == "stopped" {
+                return record;
+            }
+        }
+        panic!("it was never stopped");
+    });
+    let record = watch.join().unwrap();
+    assert_eq!(record["state"]["reason"], "session_ended");
+    assert_eq!(rig.finish().0, 0);
+    assert!(!Path::new(&format!("/proc/{}", pid.trim())).exists());
+}
+
+/// P03: a job that floods its output is stopped, and its file is bounded.
+pub fn p03_a_job_that_floods_its_output_is_stopped<D: Driver>() {
+    let rig = start::<D>("yes", little);
+    let ended = loop {
+        let changed = rig.wait_for("job_changed");
+        if changed["job"]["state"]["kind"] == "stopped" {
+            break changed;
+        }
+    };
+    assert_eq!(ended["kind"], "failed", "{ended}");
+    assert_eq!(ended["job"]["state"]["reason"], "output_limit");
+    assert_eq!(ended["job"]["output_bytes"], 1_000);
+    assert_eq!(ended["job"]["output_truncated"], true);
+    assert_eq!(
+        std::fs::metadata(rig.path("jobs/1/bg-1.out"))
+            .unwrap()
+            .len(),
+        1_000
+    );
+    rig.close_input();
+    assert_eq!(rig.finish().0, 0);
+}
+
+/// OS-11: a job that can't be kept, or can't run, is a call that failed.
+pub fn os_11_a_job_that_cant_begin_is_a_failed_call<D: Driver>() {
+    fn nowhere(folder: &Path) -> JobPlace {
+        std::fs::write(folder.join("jobs"), "a file").unwrap();
+        kept(folder)
+    }
+    let rig = start::<D>("true", nowhere);
+    let result = rig.wait_for("tool_result");
+    assert!(
+        result["content"].as_str().unwrap().contains("can't keep"),
+        "{result}"
+    );
+    rig.wait_for("agent_finished");
+    rig.close_input();
+    let (code, lines) = rig.finish();
+    assert_eq!(code, 0);
+    assert!(lines.iter().all(|line| line["event"] != "job_changed"));
+}
+
+/// What another process finds of a job that ran when this one was last heard of.
+pub fn os_11_a_record_of_a_running_job_is_one_of_an_interrupted_job_to_others<D: Driver>() {
+    let rig = start::<D>("sleep 300", kept);
+    rig.wait_for("agent_finished");
+    let other = JobPlace::kept(rig.path("jobs"), "2").unwrap();
+    let earlier = other.earlier().unwrap();
+    let [record] = &earlier.records[..] else {
+        panic!("{earlier:?}");
+    };
+    assert_eq!(record.state, JobState::Interrupted);
+    rig.close_input();
+    assert_eq!(rig.finish().0, 0);
+}
