@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use turnwire::vocab::{Frozen, SetOp, Text, ToolSpec};
 use turnwire_io::hooks::Hooks;
+use turnwire_io::jobs::JobPlace;
 use turnwire_io::mcp::Servers;
 use turnwire_io::tools::{Toolbox, ToolboxConfig};
 use turnwire_io::{Anew, Asked, Reload, ReloadJob, Reloaded};
@@ -36,12 +37,17 @@ pub struct Parts {
     pub hooks: Hooks,
 }
 
-/// Freezes what a start says, for the session of this id.
+/// Freezes what a start says, for the session of this id. `jobs`: where its background jobs are kept, if it has any.
 ///
 /// # Errors
 /// [`Stop::Settings`] if there can be no tools.
-pub fn parts(args: &ServeArgs, start: &Start, id: &str) -> Result<Parts, Stop> {
-    let tools = tools(args, start, id);
+pub fn parts(
+    args: &ServeArgs,
+    start: &Start,
+    id: &str,
+    jobs: Option<&JobPlace>,
+) -> Result<Parts, Stop> {
+    let tools = tools(args, start, id, jobs);
     let hooks = hooks::runner(start, &tools, id);
     let toolbox = Toolbox::new(tools).map_err(|error| Stop::Settings(error.to_string()))?;
     toolbox.let_use(SetOp::Add, &start.permits.folders);
@@ -108,7 +114,7 @@ pub fn parts(args: &ServeArgs, start: &Start, id: &str) -> Result<Parts, Stop> {
 }
 
 /// The tools of the project. What they start is marked, so that an agent among it can't pass for a person.
-fn tools(args: &ServeArgs, start: &Start, id: &str) -> ToolboxConfig {
+fn tools(args: &ServeArgs, start: &Start, id: &str, jobs: Option<&JobPlace>) -> ToolboxConfig {
     let settings = &start.settings;
     let mut extra_env = said(args).env;
     extra_env.push((SESSION_VARIABLE.to_owned(), id.to_owned()));
@@ -127,6 +133,7 @@ fn tools(args: &ServeArgs, start: &Start, id: &str) -> ToolboxConfig {
             .collect(),
         skills: settings.skills.skills.clone(),
         refuse_unapproved: start.agent_spawned,
+        jobs: jobs.cloned(),
         ..ToolboxConfig::new(&start.root)
     }
 }
@@ -175,6 +182,7 @@ struct State {
     args: ServeArgs,
     folders: Option<Folders>,
     id: String,
+    jobs: Option<JobPlace>,
     /// What a person has approved, in this session too.
     approvals: Approvals,
     /// What the session uses now.
@@ -207,6 +215,7 @@ impl Disk {
                 },
                 folders: start.folders.clone(),
                 id: id.to_owned(),
+                jobs: parts.toolbox.jobs().cloned(),
                 approvals: start.approvals.clone(),
                 settings: start.settings.clone(),
                 said: said(args),
@@ -246,7 +255,7 @@ impl State {
             let parts = if changes.is_empty() && said(&self.args) == self.said {
                 None
             } else {
-                Some(parts(&self.args, &start, &self.id)?)
+                Some(parts(&self.args, &start, &self.id, self.jobs.as_ref())?)
             };
             Ok((start, changes, parts))
         });

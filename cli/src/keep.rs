@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use turnwire::vocab::{
-    ApprovalMode, Message, PermissionUpdate, Setting, UnapprovedSource, WriteBody,
+    ApprovalMode, JobRecord, Message, PermissionUpdate, Setting, UnapprovedSource, WriteBody,
 };
+use turnwire_io::jobs::JobPlace;
 use turnwire_io::store::Writer;
 use turnwire_io::tools::{Bounds, Snapshots};
 use turnwire_io::{Durable, WriteJob};
@@ -165,6 +166,40 @@ pub fn snapshots(begun: &Begun) -> Option<Snapshots> {
     let newest = ids.filter(|id| !id.is_made_up()).map(|id| id.0).max();
     let newest = newest.unwrap_or(0);
     Some(Snapshots::at(folder, newest, Bounds::default()))
+}
+
+/// The background jobs of a session.
+#[derive(Debug)]
+pub struct Jobs {
+    /// Where they are kept: beside what was said, or in a folder that goes with the session.
+    pub place: JobPlace,
+    /// Those of the processes before this one, which have ended with them at the latest.
+    pub earlier: Vec<JobRecord>,
+}
+
+/// The background jobs of a session that was begun; `generation` is this process's name.
+///
+/// # Errors
+/// [`Stop::Session`] if there is no place for them, or what is there can't be looked at.
+pub fn jobs(begun: &Begun, generation: &str) -> Result<Jobs, Stop> {
+    let stop =
+        |error: std::io::Error| Stop::Session(format!("no place for background jobs: {error}"));
+    let place = match &begun.writer {
+        Some(writer) => JobPlace::kept(writer.path().with_extension("jobs"), generation),
+        None => JobPlace::temporary(generation),
+    };
+    let place = place.map_err(stop)?;
+    let earlier = place.earlier().map_err(stop)?;
+    for (file, why) in &earlier.damaged {
+        say::line(format_args!(
+            "{}: this record of a background job can't be read: {why}",
+            file.display()
+        ));
+    }
+    Ok(Jobs {
+        place,
+        earlier: earlier.records,
+    })
 }
 
 /// Makes durable what a session asks for. The session stays this process's own as long as this lives.

@@ -47,11 +47,16 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
         bound,
         now.unix_ms,
     )?;
-    let parts = freeze::parts(args, start, &begun.id)?;
+    let jobs = P::HAS_JOBS
+        .then(|| keep::jobs(&begun, &generation))
+        .transpose()?;
+    let place = jobs.as_ref().map(|jobs| &jobs.place);
+    let parts = freeze::parts(args, start, &begun.id, place)?;
     start.approvals.freeze(&start.settings.external);
     let servers = mcp::servers(args, &start.settings);
     let disk = Disk::new(args, start, &begun.id, &parts, &servers);
-    let (config, mut info) = session::<P>(args, start, &parts.frozen, &generation, &begun)?;
+    let (mut config, mut info) = session::<P>(args, start, &parts.frozen, &generation, &begun)?;
+    config.jobs = jobs.map(|jobs| jobs.earlier).unwrap_or_default();
     info.mcp = servers.at_first();
     let limits = start
         .settings

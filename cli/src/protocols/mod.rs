@@ -110,6 +110,9 @@ pub struct Opening<'a> {
 
 /// A protocol that this program can serve.
 pub trait Served: Protocol {
+    /// Whether commands of the agent may go on in the background: its lines have words for such jobs.
+    const HAS_JOBS: bool = false;
+
     /// How ids of sessions are made.
     fn session_ids(args: &ServeArgs) -> IdKind;
 
