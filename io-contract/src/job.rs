@@ -22,7 +22,7 @@ fn little(folder: &Path) -> JobPlace {
 fn start<D: Driver>(command: &str, place: fn(&Path) -> JobPlace) -> Rig {
     let call = serde_json::json!({ "command": command, "background": true });
     let script = format!(
-        "reply when prompt \"again\"\n  say: Again.\nreply when step 1\n  call bash {call}\nreply\n  say: It runs.\n"
+        "reply when prompt \"again\"\n  say: Again.\nreply when prompt \"begin\" and step 1\n  call bash {call}\nreply\n  say: It runs.\n"
     );
     let rig = Rig::start_openseek::<D>(RigOptions {
         jobs: Some(place),
