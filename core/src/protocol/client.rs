@@ -1,5 +1,8 @@
 //! The Client that all protocols share: lines to the agent, one queue of outputs, ids and time.
 
+mod closing;
+mod reply;
+
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,6 +12,9 @@ use super::lines::Lines;
 use super::{ClientFace, ClientOutput, HELD_LIMIT, Protocol};
 use crate::frame::{Place, Split, SplitKind};
 use crate::vocab::*;
+
+pub(in crate::protocol) use closing::Closing;
+pub(in crate::protocol) use reply::Streamed;
 
 /// An agent that speaks a protocol, as neutral commands and events.
 ///

@@ -217,6 +217,21 @@ pub enum CancelWhy {
     Fault(Text),
 }
 
+impl CancelWhy {
+    /// The signal that it is.
+    pub const fn signal(&self) -> Option<Signal> {
+        match self {
+            CancelWhy::Signal(signal) => Some(*signal),
+            CancelWhy::Host
+            | CancelWhy::PeerGone
+            | CancelWhy::Preempted(_)
+            | CancelWhy::Denied(_)
+            | CancelWhy::Switch
+            | CancelWhy::Fault(_) => None,
+        }
+    }
+}
+
 /// A signal to the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {

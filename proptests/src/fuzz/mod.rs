@@ -22,7 +22,7 @@ mod whole;
 mod wire;
 
 use turnwire::{
-    protocol::{agentx::Agentx, omp::Omp, openmax::Openmax},
+    protocol::{agentx::Agentx, omp::Omp, openmax::Openmax, openseek::Openseek},
     vocab::Now,
 };
 
@@ -34,9 +34,7 @@ pub use self::imports::agentx_imports;
 pub use self::json::{scan, writer};
 pub use self::model::{anthropic, openai, script};
 pub use self::omp::{omp_agent_line, omp_frames_in, omp_frames_out, omp_host_line};
-pub use self::openseek::{
-    openseek_agent_line, openseek_host_line, openseek_observer, openseek_recording,
-};
+pub use self::openseek::{openseek_agent_line, openseek_host_line};
 pub use self::whole::{scenario, session, session_laws};
 pub use self::wire::{openmax_agent_line, openmax_host_line};
 
@@ -103,10 +101,11 @@ targets! {
     once: lines sse scan writer openai anthropic script scenario session session_laws
         openmax_agent_line openmax_host_line omp_agent_line omp_host_line omp_frames_out omp_frames_in
         agentx_agent_line agentx_host_line agentx_imports
-        openseek_agent_line openseek_host_line openseek_observer openseek_recording;
+        openseek_agent_line openseek_host_line;
     Openmax: openmax_server openmax_client openmax_observer openmax_recording openmax_world openmax_laws;
     Omp: omp_server omp_client omp_observer omp_recording omp_world omp_laws;
     Agentx: agentx_server agentx_client agentx_observer agentx_recording agentx_world agentx_laws;
+    Openseek: openseek_server openseek_client openseek_observer openseek_recording openseek_world openseek_laws;
 }
 
 fn must(holds: bool, law: &'static str, why: impl FnOnce() -> String) -> Result<(), Broken> {

@@ -2,7 +2,6 @@
 
 use turnwire::{
     check::{Check, Checked, From},
-    frame::LineRules,
     protocol::observer::{Dir, Finding, Observed, Severity, Watch},
 };
 
@@ -32,21 +31,6 @@ fn sound(finding: &Finding, line: Option<&[u8]>) -> Result<(), Broken> {
 /// # Errors
 /// The law that is broken.
 pub fn observer<P: Speaks>(data: &[u8]) -> Result<(), Broken> {
-    observer_by::<P>(
-        data,
-        P::watched,
-        line_rules::<P>(Dir::Host),
-        line_rules::<P>(Dir::Agent),
-    )
-}
-
-/// The same for a contract that nobody speaks yet: with these settings of the observer, and these rules for lines.
-pub(super) fn observer_by<P: Observed>(
-    data: &[u8],
-    config: impl Fn(u8) -> <P::Watch as Watch>::Config,
-    down: LineRules,
-    up: LineRules,
-) -> Result<(), Broken> {
     let mut dir = Dir::Host;
     let mut inputs = Vec::new();
     for part in story(data) {
@@ -66,7 +50,13 @@ pub(super) fn observer_by<P: Observed>(
         });
     }
     let inputs: Vec<_> = inputs.into_iter().map(|input| (input, NOW)).collect();
-    let make = || ObserverMachine::<P>::new(config(0), down, up);
+    let make = || {
+        ObserverMachine::<P>::new(
+            P::watched(0),
+            line_rules::<P>(Dir::Host),
+            line_rules::<P>(Dir::Agent),
+        )
+    };
     laws::hold_cut(make, &inputs, 1 + data.len() % 29, 3)?;
     let mut machine = make();
     for (input, now) in &inputs {
@@ -143,19 +133,11 @@ fn check<P: Observed>(
 /// # Errors
 /// [`Broken`] with what differs.
 pub fn recording<P: Speaks>(data: &[u8]) -> Result<(), Broken> {
-    recording_by::<P>(data, P::watched)
-}
-
-/// The same for a contract that nobody speaks yet, with these settings of the observer.
-pub(super) fn recording_by<P: Observed>(
-    data: &[u8],
-    config: impl Fn(u8) -> <P::Watch as Watch>::Config,
-) -> Result<(), Broken> {
     let (choice, bytes) = data.split_first().unwrap_or((&0, &[]));
     let from = [From::Guess, From::Both, From::Host, From::Agent][usize::from(choice % 4)];
-    let whole = check::<P>(bytes, from, config(choice / 4), usize::MAX)?;
+    let whole = check::<P>(bytes, from, P::watched(choice / 4), usize::MAX)?;
     for size in [1, 1 + usize::from(*choice)] {
-        let cut = check::<P>(bytes, from, config(choice / 4), size)?;
+        let cut = check::<P>(bytes, from, P::watched(choice / 4), size)?;
         must(cut == whole, "L1", || {
             format!(
                 "{from:?} {:?} in pieces of {size}: {cut:?} instead of {whole:?}",

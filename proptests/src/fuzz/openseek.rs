@@ -2,15 +2,10 @@
 
 use serde_json::{Map, Value};
 use turnwire::{
-    frame::{LineRules, OverLong, Tail},
     json::Members,
-    protocol::openseek::{
-        ObserverConfig, Openseek,
-        wire::{Command, Event, Shapes},
-    },
+    protocol::openseek::wire::{Command, Event, Shapes},
 };
 
-use super::observer::{observer_by, recording_by};
 use super::{is_respelled, same_value, shown};
 use crate::laws::Broken;
 
@@ -175,35 +170,4 @@ pub fn openseek_host_line(data: &[u8]) -> Result<(), Broken> {
         each_line(data, |line| host_line_again(line, shapes))?;
     }
     Ok(())
-}
-
-fn watched(pick: u8) -> ObserverConfig {
-    let shapes = if pick.is_multiple_of(2) {
-        Shapes::Seed
-    } else {
-        Shapes::Newer
-    };
-    ObserverConfig { shapes }
-}
-
-/// Whatever a host and an engine write, the observer keeps the laws of a machine, and its findings are sound: see
-/// [`observer`](super::of::observer).
-///
-/// # Errors
-/// The law that is broken.
-pub fn openseek_observer(data: &[u8]) -> Result<(), Broken> {
-    let rules = LineRules {
-        max_bytes: 4_096,
-        over: OverLong::Skip,
-        tail: Tail::Deliver,
-    };
-    observer_by::<Openseek>(data, watched, rules, rules)
-}
-
-/// Any file is checked to its end, and the same however it is cut: see [`recording`](super::of::recording).
-///
-/// # Errors
-/// [`Broken`] with what differs.
-pub fn openseek_recording(data: &[u8]) -> Result<(), Broken> {
-    recording_by::<Openseek>(data, watched)
 }

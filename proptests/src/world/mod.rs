@@ -13,6 +13,7 @@ mod given;
 mod host;
 mod omp;
 mod openmax;
+mod openseek;
 mod pipe;
 mod play;
 mod speaks;

@@ -8,6 +8,8 @@
     reason = "a test may fail"
 )]
 
+mod client_kit;
+mod client_scenes;
 mod commands;
 mod events;
 mod kit;

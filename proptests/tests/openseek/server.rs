@@ -129,7 +129,7 @@ fn os_a06_a_prompt_that_is_refused_ends_behind_the_turn_that_is_open() {
     duo.play("fin(stop)");
     assert_eq!(
         duo.labels().join(" "),
-        "failed step(1) d* message usage finished failed"
+        "unstarted step(1) d* message usage finished unstarted"
     );
 }
 
@@ -567,7 +567,7 @@ fn os_10_every_end_of_a_turn_has_its_line() {
     }
     let setup = ended(End::Failed(failure(FailureKind::Setup)), None);
     let (words, _) = foreign(vec![setup]);
-    assert_eq!(words, "agent_setup_failed");
+    assert_eq!(words, "unstarted");
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod fuzz_seeds;
 mod laws;
 mod omp;
 mod openmax;
+mod openseek;
 mod reach;
 mod work;
 

@@ -1,7 +1,7 @@
 //! L7 and L9 by what is allocated: a step costs what its input and its output account for, however long the story is.
 
 use turnwire::{
-    protocol::{observer::Dir, omp::Omp, openmax::Openmax},
+    protocol::{observer::Dir, omp::Omp, openmax::Openmax, openseek::Openseek},
     session::Session,
     vocab::Now,
 };
@@ -66,4 +66,9 @@ fn l7_a_long_session_over_openmax_costs_what_it_says() {
 #[test]
 fn l7_a_long_session_over_omp_costs_what_it_says() {
     check::<Omp>();
+}
+
+#[test]
+fn l7_a_long_session_over_openseek_costs_what_it_says() {
+    check::<Openseek>();
 }

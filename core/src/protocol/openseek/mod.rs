@@ -4,6 +4,7 @@
 //! Order is all there is (OS-13). An event that can't be read is none, and is passed over; a command that can't be read is
 //! answered, with a text that is part of the contract (OS-03).
 
+mod client;
 mod guarantees;
 mod names;
 mod observer;
@@ -14,6 +15,7 @@ mod server;
 mod spec;
 pub mod wire;
 
+pub use client::{ClientConfig, ClientFace};
 pub use guarantees::GUARANTEES;
 pub use names::{
     child_session_id, compact_job_id, is_job_id, job_id_from_storage, job_storage_name,

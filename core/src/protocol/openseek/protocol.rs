@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::fmt;
 
+use super::client::{ClientConfig, ClientFace};
 use super::server::Face;
 use super::wire::{
     self, Event, McpConnectFailed, McpListToolsFailed, McpListToolsTimeout, McpNoTools,
@@ -195,8 +196,8 @@ impl Protocol for Openseek {
     type Extra = OpenseekExtra;
     type ServerConfig = ServerConfig;
     type Face = Face;
-    type ClientConfig = Infallible;
-    type Client = Infallible;
+    type ClientConfig = ClientConfig;
+    type Client = ClientFace;
 
     fn soften(extra: &OpenseekExtra) -> Option<(Level, Text)> {
         let text = match &*extra.event {
@@ -227,38 +228,5 @@ fn rules(max_bytes: usize) -> LineRules {
         max_bytes,
         over: OverLong::Skip,
         tail: Tail::Deliver,
-    }
-}
-
-/// Nothing drives such an engine yet: there is no configuration of a Client.
-impl crate::protocol::ClientFace<Openseek> for Infallible {
-    fn open(config: Infallible, _: &mut crate::protocol::ClientOutbox<Openseek>) -> Self {
-        config
-    }
-
-    fn command(&mut self, _: crate::vocab::Call, _: &mut crate::protocol::ClientOutbox<Openseek>) {}
-
-    fn line(
-        &mut self,
-        _: &crate::frame::Split<'_>,
-        _: &mut crate::protocol::ClientOutbox<Openseek>,
-    ) {
-    }
-
-    fn end(&mut self, _: &mut crate::protocol::ClientOutbox<Openseek>) {}
-
-    fn settled(
-        &mut self,
-        _: u64,
-        outcome: Infallible,
-        _: &mut crate::protocol::ClientOutbox<Openseek>,
-    ) {
-        match outcome {}
-    }
-
-    fn woken(&mut self, _: &mut crate::protocol::ClientOutbox<Openseek>) {}
-
-    fn due(&self) -> Option<crate::vocab::Due> {
-        None
     }
 }

@@ -198,7 +198,7 @@ catalogue! {
         "A steer was neither applied nor dropped; a command may also have been a `session_error`. Warning where the engine's exit wasn't seen."
     SteerOrder = "OS-A07.d" Warning Both SERVE
         "steers are applied in their order"
-        "An older steer of this kind still waits."
+        "An older prompt still waits."
 
     AskOpen = "OS-A08.a" Error Agent SERVE
         "questions are resolved before their turn ends"

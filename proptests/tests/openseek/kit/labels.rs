@@ -30,6 +30,7 @@ pub fn labels(lines: &[Value]) -> Vec<String> {
             "agent_finished" => "finished".into(),
             "agent_aborted" => format!("aborted({})", text("reason")),
             "turn_failed" => "failed".into(),
+            "agent_setup_failed" => "unstarted".into(),
             "goal_updated" => format!("goal({})", text("goal")),
             "goal_continue" => format!("continue({})", line["remaining"]),
             "job_changed" => format!("job({},{})", text("kind"), line["job"]["revision"]),

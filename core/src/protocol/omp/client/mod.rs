@@ -41,6 +41,7 @@ use super::{Generation, Omp, OmpOutcome, PROTOCOL_1};
 use crate::frame::{Split, SplitKind, is_blank};
 use crate::json::{Members, Raw};
 use crate::protocol::ClientOutbox;
+use crate::protocol::client::Closing;
 use crate::protocol::heard::unknown_session;
 use crate::vocab::*;
 
@@ -173,18 +174,6 @@ struct Changing {
     command: CommandId,
     /// The agent did it; the new session's state is still to come. The text for the host's editor.
     done: Option<Option<Text>>,
-}
-
-/// How far closing is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Closing {
-    Open,
-    /// The input is closed when nothing is pending.
-    Draining,
-    /// The input is closed. `now`: without draining.
-    Sent {
-        now: bool,
-    },
 }
 
 impl crate::protocol::ClientFace<Omp> for ClientFace {
@@ -466,15 +455,7 @@ impl ClientFace {
         if core::mem::take(&mut self.active) {
             out.infer(What::Settled);
         }
-        let why = match (self.closing, self.signal) {
-            (Closing::Sent { now: true }, Some(signal)) => CloseWhy::Signal(signal),
-            (Closing::Sent { now: true }, None) => CloseWhy::HostGone,
-            (Closing::Draining | Closing::Sent { now: false }, _) if expected => CloseWhy::Drained,
-            (_, Some(signal)) => CloseWhy::Signal(signal),
-            (Closing::Open | Closing::Draining | Closing::Sent { now: false }, None) => {
-                CloseWhy::Fault(failure)
-            }
-        };
+        let why = self.closing.why(self.signal, expected, failure);
         out.infer(What::Closed { why });
     }
 

@@ -211,7 +211,7 @@ impl Client {
                 );
             }
         };
-        self.signal = signal_of(&why);
+        self.signal = why.signal();
         let queued = self.queue.ids();
         if let Some(turn) = &self.turn {
             let hit = Hit::Turn(turn.id);
@@ -256,7 +256,7 @@ impl Client {
             },
         };
         let first = cancel.is_none();
-        let signal = signal_of(&why);
+        let signal = why.signal();
         if first {
             *cancel = Some(why.clone());
         }
@@ -267,7 +267,7 @@ impl Client {
 
     /// A signal is passed on as one: the agent cancels, and leaves with its code.
     fn write_cancel(&mut self, why: &CancelWhy, out: &mut Out) {
-        if let Some(signal) = signal_of(why) {
+        if let Some(signal) = why.signal() {
             out.signal(signal);
         } else if !self.is_input_closed() {
             out.line(|bytes| HostLine::Cancel.encode(bytes));
@@ -438,16 +438,4 @@ enum Placed {
 
 fn refuse(id: CommandId, refusal: Refusal, out: &mut Out) {
     out.reply(id, Seen::Inferred, Err(refusal));
-}
-
-fn signal_of(why: &CancelWhy) -> Option<Signal> {
-    match why {
-        CancelWhy::Signal(signal) => Some(*signal),
-        CancelWhy::Host
-        | CancelWhy::PeerGone
-        | CancelWhy::Preempted(_)
-        | CancelWhy::Denied(_)
-        | CancelWhy::Switch
-        | CancelWhy::Fault(_) => None,
-    }
 }

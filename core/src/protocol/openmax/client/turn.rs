@@ -1,7 +1,6 @@
 //! The open turn: steps, attempts and the message that is streamed. openmax says where a step begins, and little else
 //! of this, so most events here are inferred.
 
-use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -9,6 +8,7 @@ use super::super::Openmax;
 use super::calls::Calls;
 use super::queue::Waiting;
 use crate::protocol::ClientOutbox;
+use crate::protocol::client::Streamed;
 pub(super) use crate::protocol::heard::{message, no_model};
 use crate::vocab::*;
 
@@ -80,26 +80,8 @@ struct Request {
     id: RequestId,
     began_us: u64,
     usage: Option<Usage>,
-    message: Option<Open>,
+    message: Option<Streamed>,
 }
-
-/// The message that is streamed.
-#[derive(Debug)]
-struct Open {
-    id: MessageId,
-    /// Ended blocks.
-    blocks: Vec<Arc<Block>>,
-    block: Option<(Kind, String)>,
-    /// The number of the next block.
-    next: u32,
-    /// Bytes kept, a block itself counts too.
-    bytes: usize,
-    /// More came than is kept.
-    over: bool,
-}
-
-/// What a block takes beside its text.
-const BLOCK_BYTES: usize = 64;
 
 impl Turn {
     /// A turn begins, for these prompts.
@@ -228,22 +210,7 @@ impl Turn {
         let Some(request) = self.request().filter(|request| request.message.is_none()) else {
             return;
         };
-        let id = out.ids.message();
-        out.infer(What::MessageStarted {
-            message: id,
-            request: Some(request.id),
-            provider_id: None,
-            model: None,
-            usage: None,
-        });
-        request.message = Some(Open {
-            id,
-            blocks: Vec::new(),
-            block: None,
-            next: 0,
-            bytes: 0,
-            over: false,
-        });
+        request.message = Some(Streamed::begin(request.id, out));
     }
 
     /// A piece of the reply.
@@ -320,11 +287,10 @@ impl Turn {
         let mut open = self.request()?.message.take()?;
         open.end_block(out);
         if let Some(text) = whole {
-            open.settle(text, out);
+            settle(&mut open, text, out);
         }
-        let blocks = u32::try_from(open.blocks.len()).unwrap_or(u32::MAX);
-        let id = open.id;
-        let message = message(id, Role::Assistant, open.blocks, Origin::Harness, out);
+        let (message, blocks) = open.end(out);
+        let id = message.id;
         let seen = if whole.is_some() {
             Seen::Real
         } else {
@@ -513,87 +479,19 @@ impl Turn {
     }
 }
 
-impl Open {
-    fn delta(&mut self, kind: Kind, text: &str, most: usize, out: &mut Out) {
-        if self.block.as_ref().is_some_and(|(open, _)| *open != kind) {
-            self.end_block(out);
-        }
-        let block = self.next;
-        if self.block.is_none() {
-            let head = match kind {
-                Kind::Thinking => BlockHead::Thinking,
-                Kind::Text | Kind::Signature | Kind::Input | Kind::Opaque => BlockHead::Text,
-            };
-            out.infer(What::BlockStarted {
-                message: self.id,
-                block,
-                head,
-            });
-            self.block = Some((kind, String::new()));
-            self.bytes = self.bytes.saturating_add(BLOCK_BYTES);
-        }
-        out.delta(RunId::MAIN, self.id, block, kind, text);
-        let Some((_, kept)) = &mut self.block else {
-            return;
-        };
-        if self.over || self.bytes.saturating_add(text.len()) > most {
-            if !core::mem::replace(&mut self.over, true) {
-                out.finding("a reply is larger than what is kept; its deltas go on");
-            }
-            return;
-        }
-        self.bytes += text.len();
-        kept.push_str(text);
+/// The agent's own text of the whole message counts: where the deltas don't add up to it, it takes their place.
+fn settle(open: &mut Streamed, text: &str, out: &mut Out) {
+    let joined = open.joined(Kind::Text);
+    if joined.as_deref() == Some(text) {
+        return;
     }
-
-    fn end_block(&mut self, out: &mut Out) {
-        let Some((kind, text)) = self.block.take() else {
-            return;
-        };
-        let text = Text::from(text);
-        let content = Arc::new(match kind {
-            Kind::Thinking => Block::Thinking {
-                text,
-                signature: None,
-            },
-            Kind::Text | Kind::Signature | Kind::Input | Kind::Opaque => Block::Text(text),
-        });
-        out.infer(What::BlockEnded {
-            message: self.id,
-            block: self.next,
-            content: content.clone(),
-        });
-        self.next = self.next.saturating_add(1);
-        if !self.over {
-            self.blocks.push(content);
-        }
+    if let Some(joined) = joined
+        && !joined.is_empty()
+        && without_think_block(&joined) != Some(text.trim_start())
+    {
+        out.finding("message_done isn't what the tokens add up to; it counts");
     }
-
-    /// The agent's own text of the whole message counts: where the deltas don't add up to it, it takes their place.
-    fn settle(&mut self, text: &str, out: &mut Out) {
-        let mut rest = Some(text);
-        for piece in self.blocks.iter().filter_map(|block| block.text()) {
-            rest = rest.and_then(|rest| rest.strip_prefix(piece));
-        }
-        if rest == Some("") && !self.over {
-            return;
-        }
-        let joined: String = self
-            .blocks
-            .iter()
-            .filter_map(|block| block.text())
-            .collect();
-        if !self.over
-            && !joined.is_empty()
-            && without_think_block(&joined) != Some(text.trim_start())
-        {
-            out.finding("message_done isn't what the tokens add up to; it counts");
-        }
-        self.blocks.retain(|block| block.text().is_none());
-        if !text.is_empty() {
-            self.blocks.push(Arc::new(Block::Text(text.into())));
-        }
-    }
+    open.replace(Kind::Text, text);
 }
 
 /// The text behind a leading think block, which the contract leaves out of `message_done`.

@@ -91,7 +91,8 @@ impl Steers {
             .waiting
             .iter()
             .take(index)
-            .find(|steer| steer.kind == kind);
+            // A command may have been refused, which is told when no turn is open.
+            .find(|steer| steer.kind == kind && kind == SteerKind::Prompt);
         if let Some(older) = older
             && both
             && !self.unsure

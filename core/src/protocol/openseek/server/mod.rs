@@ -53,9 +53,11 @@ pub struct Face {
     prompts: Prompts,
     approvals: Approvals,
     turn: Turn,
-    /// Ends of turns that never began, which wait until no turn is open.
+    /// What waits until no turn is open.
     bare: VecDeque<Bare>,
     compacting: Option<Compacting>,
+    /// Compactions that the host asked for, until their ends.
+    compactions: usize,
     /// Nested runs that are open: their ids on the wire.
     runs: BTreeMap<RunId, String>,
     /// Nested runs so far.
@@ -93,9 +95,13 @@ enum Pending {
     },
 }
 
-/// The end of a turn that never began.
+/// What no turn has a part in: the end of one that never began, and a command that couldn't be taken.
 #[derive(Debug)]
 enum Bare {
+    /// A command of the person's that has no place in the history.
+    Unstored(String),
+    /// The prompt wasn't taken.
+    Refused(String),
     Failed(String),
     Aborted,
     Finished(String),
@@ -124,6 +130,7 @@ impl ServerFace<Openseek> for Face {
             turn: Turn::default(),
             bare: VecDeque::new(),
             compacting: None,
+            compactions: 0,
             runs: BTreeMap::new(),
             subruns: 0,
             failed: false,

@@ -55,6 +55,9 @@ impl Face {
             span: (0, 0),
         });
         let (from_sequence, to_sequence) = (int(compacting.span.0), int(compacting.span.1));
+        if compacting.asked {
+            self.compactions = self.compactions.saturating_sub(1);
+        }
         let error = match result {
             Ok(compacted) => {
                 let summary = compacted.summary.as_deref().unwrap_or_default().into();

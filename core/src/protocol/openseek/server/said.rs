@@ -22,6 +22,9 @@ use crate::vocab::*;
 /// What a cancelled turn, and nothing else, is said to have ended for.
 const INTERRUPTED: &str = "interrupted";
 
+/// What is said of a prompt that was still waiting when the engine left.
+const CLOSED: &str = "the engine left before this prompt had its turn";
+
 impl Face {
     /// One event. Never a delta.
     #[allow(clippy::wildcard_enum_match_arm, reason = "the rest is the turn's")]
@@ -245,8 +248,11 @@ impl Face {
                 Ok(_) => {}
                 Err(why) => self.not_admitted(prompt, why, out),
             },
-            Pending::Compact => {
-                if let Err(why) = reply {
+            Pending::Compact => match reply {
+                Ok(_) => self.compactions += 1,
+                // The one that is under way, or waits, will tell.
+                Err(Refusal::Busy) if self.compactions > 0 => {}
+                Err(why) => {
                     let error = refusal(why).into();
                     say(
                         CompactionFailed {
@@ -256,7 +262,7 @@ impl Face {
                         out,
                     );
                 }
-            }
+            },
             Pending::Goal => match reply {
                 Ok(_) => {}
                 Err(Refusal::Empty) => command_error(BLANK_GOAL, out),
@@ -291,9 +297,9 @@ impl Face {
     /// A prompt or a steer that the agent didn't take.
     fn not_admitted(&mut self, prompt: PromptId, why: &Refusal, out: &mut Outbox<Openseek>) {
         match self.prompts.end(prompt) {
-            Some(Said::Prompt { .. }) => self.bare_end(Bare::Failed(refusal(why)), out),
+            Some(Said::Prompt { .. }) => self.bare_end(Bare::Refused(refusal(why)), out),
             Some(Said::Steer(steer)) if steer.is_prompt() => say(steer.dropped(), out),
-            Some(Said::Steer(_)) => session_error(&refusal(why), out),
+            Some(Said::Steer(_)) => self.bare_end(Bare::Unstored(refusal(why)), out),
             None => {}
         }
     }
@@ -320,6 +326,10 @@ impl Face {
                 output,
             }) => {
                 let bare = match end {
+                    // It waited for too long, and the engine leaves.
+                    End::Dropped(DropWhy::Closed) if self.signal.is_none() => {
+                        Bare::Refused(CLOSED.into())
+                    }
                     // Taken out, or nobody is there to hear of it.
                     End::Dropped(_) | End::Withdrawn => return,
                     End::Finished { .. } | End::Local | End::NotSaid => {
@@ -348,7 +358,7 @@ impl Face {
         }
     }
 
-    /// The end of a turn that never began, once no turn is open.
+    /// What isn't part of a turn is told once none is open.
     fn bare_end(&mut self, bare: Bare, out: &mut Outbox<Openseek>) {
         self.bare.push_back(bare);
         self.tell_bare(out);
@@ -360,6 +370,11 @@ impl Face {
         }
         while let Some(bare) = self.bare.pop_front() {
             match bare {
+                Bare::Refused(error) => {
+                    self.failed = true;
+                    setup_failed(&error, out);
+                }
+                Bare::Unstored(error) => session_error(&error, out),
                 Bare::Failed(error) => self.turn_failed(&error, out),
                 Bare::Aborted => aborted(INTERRUPTED, out),
                 Bare::Finished(answer) => finished(answer, out),
@@ -386,14 +401,7 @@ impl Face {
             ),
             End::Failed(failure) if failure.kind == FailureKind::Setup && !has_steps => {
                 self.failed = true;
-                let error = (&*failure.text).into();
-                say(
-                    AgentSetupFailed {
-                        error,
-                        ..AgentSetupFailed::default()
-                    },
-                    out,
-                );
+                setup_failed(&failure.text, out);
             }
             End::Failed(_)
             | End::Truncated(_)
@@ -472,6 +480,18 @@ impl Face {
         };
         out.exit(code);
     }
+}
+
+/// A turn couldn't begin.
+fn setup_failed(error: &str, out: &mut Outbox<Openseek>) {
+    let error = error.into();
+    say(
+        AgentSetupFailed {
+            error,
+            ..AgentSetupFailed::default()
+        },
+        out,
+    );
 }
 
 fn finished(answer: String, out: &mut Outbox<Openseek>) {

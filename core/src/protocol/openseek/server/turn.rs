@@ -182,8 +182,9 @@ impl Turn {
         if attempt <= 1 && self.step.requested {
             self.step_over(out);
         }
-        if self.step.told && self.step.shown {
-            // What was shown is void, and nobody has said so.
+        let number = i32::try_from(attempt).unwrap_or(i32::MAX);
+        if self.step.told && (self.step.shown || number > self.step.attempt.max(1)) {
+            // The one before is void, and nobody has said so.
             self.void(attempt, attempt, VOID, out);
         }
         self.in_step(out);
