@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 use turnwire::protocol::openseek::{ClientConfig, Openseek};
 use turnwire::vocab::*;
 
-
 /// A Client of openseek.
 pub type Rig = client_rig::ClientRig<Openseek>;
 
