@@ -157,7 +157,8 @@ impl Session {
                 }
             }
             if self.goal_is_due() {
-                if !self.has_room() {
+                // What becomes of the goal is being stored, and may be that it goes on no more.
+                if !self.has_room() || self.goal_is_asked() {
                     return;
                 }
                 if let Some(prompt) = self.continue_goal() {

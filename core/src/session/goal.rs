@@ -441,6 +441,12 @@ impl Session {
         self.closing.is_open() && self.goal.as_ref().is_some_and(|pursuit| pursuit.due)
     }
 
+    /// Whether a command about the goal hasn't taken effect yet.
+    pub(super) fn goal_is_asked(&self) -> bool {
+        let mut owed = self.owed.iter();
+        owed.any(|owed| matches!(owed.what, OwedFor::Goal(_)))
+    }
+
     /// The prompt of the next turn for the goal; `None`: its budget is used up, which was said.
     pub(super) fn continue_goal(&mut self) -> Option<Waiting> {
         let how = self.how_to_report();

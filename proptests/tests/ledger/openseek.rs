@@ -4,5 +4,4 @@
 pub const OWES: &[(&str, &str)] = &[
     ("OS-11", "no run of ours has a session within a session yet"),
     ("OS-12", "nothing of ours stores jobs yet"),
-    ("OS-A10", "no session of ours pursues a goal yet"),
 ];

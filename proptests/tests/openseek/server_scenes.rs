@@ -162,6 +162,63 @@ const SCENES: &[(&str, &str, &str)] = &[
         "jobs(j1,0) stopped(s1,not_found)",
     ),
     (
+        "os_10 a job outlives its turn, and is stopped",
+        "«p1» calls(c1:look) detach(c1) reply «stop:s1:bg-1» settle «stop:s2:bg-1»",
+        "step(1) usage job(started,1) result(c1) step(2) answer finished job(updated,2) job(finished,3) \
+         stopped(s1,stopped) stopped(s2,already_terminal)",
+    ),
+    (
+        "os_08 os_10 a job that ends while nothing runs is a notice, and begins no turn",
+        "«p1» calls(c1:look) detach(c1) reply wrote exits(0) «jobs:j1» «p2» reply",
+        "step(1) usage job(started,1) result(c1) step(2) answer finished job(updated,2) job(finished,3) \
+         background_notice jobs(j1,1) step(1) answer finished",
+    ),
+    (
+        "os_08 os_10 a job that ends in a turn is heard of at its next step",
+        "«p1» calls(c1:look) detach(c1) text exits(1) fin(stop) reply",
+        "step(1) usage job(started,1) result(c1) step(2) d* job(failed,2) message usage applied(notice,) step(3) answer finished",
+    ),
+    (
+        "os_10 a job of another process can't be stopped",
+        "«other:s1»",
+        "stopped(s1,wrong_runtime)",
+    ),
+    (
+        "os_a10 a goal goes on by itself while it is armed",
+        "«goal:g» «p1» reply reply «clear» reply",
+        "goal(g) step(1) answer finished continue(19) step(1) answer finished continue(18) step(1) answer finished goal(-)",
+    ),
+    (
+        "os_a10 one that isn't armed begins no turn, and arming alone neither",
+        "«task:g» «p1» reply «goal:g»",
+        "goal(g) step(1) answer finished goal(g)",
+    ),
+    (
+        "os_a10 any cancel ends it",
+        "«goal:g» «p1» reply text «cancel» settle «p2» reply",
+        "goal(g) step(1) answer finished continue(19) step(1) d* message aborted(interrupted) step(1) answer finished",
+    ),
+    (
+        "os_a10 a cancel while nothing runs ends it too",
+        "«goal:g» «cancel» «p1» reply",
+        "goal(g) step(1) answer finished",
+    ),
+    (
+        "os_a10 a failure pauses it",
+        "«goal:g» «p1» reply fail(400) «p2» reply",
+        "goal(g) step(1) answer finished continue(19) step(1) failed step(1) answer finished continue(18) step(1)",
+    ),
+    (
+        "os_a11 at the end of input no turn begins by itself",
+        "«goal:g» «p1» text «eof» fin(stop)",
+        "goal(g) step(1) answer finished exit(0)",
+    ),
+    (
+        "os_a10 a goal that is set in a turn has its place among the steers",
+        "«p1» text «steer:s1» «task:g» fin(stop) reply",
+        "step(1) answer applied(prompt,s1) step(2) goal(g) answer finished",
+    ),
+    (
         "os_a06 a reply that breaks off",
         "«p1» text cut",
         "step(1) d* message failed",
@@ -198,4 +255,37 @@ fn scenes_of_the_server() {
         }
     }
     assert_eq!(wrong, [""; 0], "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn os_a10_twenty_turns_begin_by_themselves_and_then_no_more() {
+    let mut duo = Duo::new();
+    duo.play("«goal:g» «p1» reply");
+    for left in (0..20).rev() {
+        let labels = duo.labels();
+        let continues = format!("continue({left})");
+        assert!(labels.contains(&continues), "{labels:?}");
+        duo.play("reply");
+    }
+    assert_eq!(
+        duo.labels(),
+        expected("answer finished goal_budget_exhausted")
+    );
+    // It may be armed anew.
+    duo.play("«goal:g» «p2» reply");
+    assert_eq!(
+        duo.labels(),
+        expected("goal(g) step(1) answer finished continue(19) step(1)")
+    );
+}
+
+#[test]
+fn os_10_os_a10_a_goal_that_cant_be_stored_is_an_error_of_the_session() {
+    let mut duo = Duo::new();
+    duo.disk = Err("disk full".into());
+    duo.play("«goal:g» «clear»");
+    assert_eq!(duo.labels(), ["session_error", "session_error"]);
+    duo.disk = Ok(());
+    duo.play("«p1» reply");
+    assert_eq!(duo.labels(), expected("step(1) answer finished"));
 }

@@ -25,6 +25,8 @@ pub fn labels(lines: &[Value]) -> Vec<String> {
             "tool_call_decode_error" => format!("undecoded({})", text("tool_call_id")),
             "approval_requested" => format!("ask({})", question("id")),
             "approval_resolved" => format!("{}({})", text("outcome"), question("id")),
+            // Its words are the session's.
+            "steer_applied" if text("kind") == "notice" => "applied(notice,)".into(),
             "steer_applied" => format!("applied({},{})", text("kind"), text("content")),
             "steer_dropped" => format!("dropped({})", text("content")),
             "agent_finished" => "finished".into(),

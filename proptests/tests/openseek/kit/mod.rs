@@ -4,7 +4,8 @@
 //! Host: `«p1»` a prompt with that text, `«steer:s1»`, `«command:k1»`, `«compact»`, `«cancel»`, `«allow#1»`, `«deny#1»`
 //! for the question of that number, `«goal:g»` (with `auto`), `«task:g»` (without), `«clear»`, `«jobs:j1»`,
 //! `«stop:s1:bg-1»`, `«eof»`, `«junk»`. Model: `reply`, `text`, `think`, `calls(c1:tool,…)`, `fin(word)`, `used(n)`,
-//! `cut`, `fail(status)`. Driver: `ran(c1)`, `settle`, `wake`.
+//! `cut`, `fail(status)`. Driver: `ran(c1)`, `detach(c1)` (it goes on as job `bg-1`), `wrote`, `exits(code)`, `settle`,
+//! `wake`.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub mod labels;
@@ -87,6 +88,8 @@ pub struct Duo {
     running: Vec<CallId>,
     pub names: BTreeMap<CallId, String>,
     stopping: Vec<CallId>,
+    /// The newest job, and whether it was told to stop.
+    job: Option<(JobId, bool)>,
     pub commands: Vec<Command>,
     /// Commands don't reach the session: another agent is played by hand.
     pub deaf: bool,
@@ -141,6 +144,7 @@ impl Duo {
             running: Vec::new(),
             names: BTreeMap::new(),
             stopping: Vec::new(),
+            job: None,
             commands: Vec::new(),
             deaf: false,
             disk: Ok(()),
@@ -334,6 +338,11 @@ impl Duo {
                 self.checker.input(&input);
                 self.session.handle(input, self.now).unwrap();
             }
+            Effect::StopJob(id) => {
+                if let Some((job, stopped)) = &mut self.job {
+                    *stopped |= *job == id;
+                }
+            }
             other => panic!("unexpected effect: {other:?}"),
         }
     }
@@ -397,6 +406,9 @@ impl Duo {
                 let (request, job) = arg.split_once(':').unwrap();
                 json!({"command":"job_stop","request_id":request,"generation":"runtime-1","job_id":job})
             }
+            "other" => {
+                json!({"command":"job_stop","request_id":arg,"generation":"runtime-0","job_id":"bg-1"})
+            }
             text => json!({"command":"prompt","text":text}),
         };
         self.say(&line);
@@ -455,13 +467,7 @@ impl Duo {
                 });
             }
             "ran" => {
-                let call = self
-                    .running
-                    .iter()
-                    .copied()
-                    .find(|call| self.names[call] == rest)
-                    .unwrap_or_else(|| panic!("{rest} doesn't run"));
-                self.running.retain(|running| *running != call);
+                let call = self.take_running(rest);
                 self.done(call, ToolOutcome::Ok);
             }
             "settle" => {
@@ -478,6 +484,35 @@ impl Duo {
                 for call in std::mem::take(&mut self.stopping) {
                     self.done(call, ToolOutcome::Cancelled);
                 }
+                if self.job.is_some_and(|(_, stopped)| stopped) {
+                    let state = JobState::Stopped("driver".into());
+                    self.job_news(JobUpdate::Ended(state));
+                }
+            }
+            "detach" => {
+                let call = self.take_running(rest);
+                self.job = Some((JobId(call.0), false));
+                let start = JobStart {
+                    id: "bg-1".into(),
+                    generation: "runtime-1".into(),
+                    kind: JobKind::Shell,
+                    command: "sleep 5".into(),
+                    description: None,
+                    cwd: Some("/repo".into()),
+                    finite: true,
+                    times_ms: [None; 4],
+                };
+                let update = ToolUpdate::Detached(start.into());
+                self.give(Input::Tool { call, update });
+            }
+            "wrote" => self.job_news(JobUpdate::Output(JobOutput {
+                bytes: 7,
+                chars: 7,
+                ..JobOutput::default()
+            })),
+            "exits" => {
+                let state = JobState::Exited(rest.parse().unwrap());
+                self.job_news(JobUpdate::Ended(state));
             }
             "wake" => {
                 let due = self.session.poll_timeout().expect("a timer runs");
@@ -486,6 +521,19 @@ impl Duo {
             }
             other => panic!("unknown word: {other}"),
         }
+    }
+
+    fn take_running(&mut self, id: &str) -> CallId {
+        let mut running = self.running.iter();
+        let at = running
+            .position(|call| self.names[call] == id)
+            .unwrap_or_else(|| panic!("{id} doesn't run"));
+        self.running.remove(at)
+    }
+
+    fn job_news(&mut self, update: JobUpdate) {
+        let (job, _) = self.job.expect("a job was begun");
+        self.give(Input::Job { job, update });
     }
 
     /// `id:tool`, `id:tool!` with input that doesn't fit.

@@ -258,6 +258,7 @@ impl ClientFace {
         self.cancels_hit(Hit::Nothing, out);
         for _ in 0..taken {
             if let Some(known) = self.prompts.take_next() {
+                self.taken_out += 1;
                 let (prompt, end) = (known.id, End::Withdrawn);
                 out.infer(What::PromptEnded { prompt, end });
             }

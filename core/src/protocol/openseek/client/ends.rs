@@ -245,6 +245,7 @@ impl ClientFace {
                 let prompt = known.id;
                 out.say(What::PromptEnded { prompt, end });
             }
+            None if self.taken_out > 0 => self.taken_out -= 1,
             None => out.finding("a turn couldn't begin, and no prompt waits for one"),
         }
     }

@@ -88,6 +88,8 @@ pub struct ClientFace {
     cancels: Vec<(CommandId, CancelWhy)>,
     /// When nothing is expected of them any more.
     cancels_due: Option<u64>,
+    /// Prompts that are taken to be taken out, and may have had their turns all the same.
+    taken_out: usize,
     turn: Option<Turn>,
     calls: Calls,
     runs: Runs,
@@ -163,6 +165,7 @@ impl crate::protocol::ClientFace<Openseek> for ClientFace {
             newest: None,
             cancels: Vec::new(),
             cancels_due: None,
+            taken_out: 0,
             turn: None,
             calls: Calls::default(),
             runs: Runs::default(),
