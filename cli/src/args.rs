@@ -14,6 +14,8 @@ use crate::foreign::Program;
 use crate::foreign::print::Printed;
 use crate::protocols::ServedName;
 use crate::protocols::agentx::PresetName;
+use crate::protocols::openseek::ModeName;
+use crate::say::Stop;
 use crate::settings::values::{Api, Approval, Dollars, Seconds, Temperature, Tokens};
 use crate::spec::SpecArgs;
 
@@ -180,6 +182,10 @@ pub struct ServeArgs {
     /// What the wire of agentx leaves open.
     #[command(flatten)]
     pub stream: StreamArgs,
+
+    /// What an engine of openseek is started for.
+    #[command(flatten)]
+    pub seek: SeekArgs,
 
     /// What to log on stderr: error, warn, info, debug, trace, off, or a list such as `warn,turnwire=debug`
     #[arg(long, value_name = "LEVEL")]
@@ -431,6 +437,39 @@ pub struct StreamArgs {
     /// A PNG, JPEG or PDF that goes with the first prompt; repeat for more
     #[arg(long, value_name = "FILE", requires = "prompt")]
     pub attach: Vec<PathBuf>,
+}
+
+/// How an engine of openseek is started.
+#[derive(Clone, Debug, Default, Group)]
+#[command(next_help_heading = "openseek")]
+pub struct SeekArgs {
+    /// Serve a host's commands, or run one task
+    #[arg(long, value_name = "NAME", value_enum, default_value_t)]
+    pub mode: ModeName,
+
+    /// What a run is for
+    #[arg(long, value_name = "TEXT")]
+    pub task: Option<String>,
+
+    /// Everything runs unasked, and both lines of a question are written
+    #[arg(skip)]
+    pub always: bool,
+}
+
+impl SeekArgs {
+    /// Another protocol is spoken: they mean nothing there.
+    ///
+    /// # Errors
+    /// [`Stop::Settings`] if one was given.
+    pub fn not_openseek(&self) -> Result<(), Stop> {
+        match (self.mode, &self.task) {
+            (ModeName::Serve, None) => Ok(()),
+            (ModeName::Run, _) | (ModeName::Serve, Some(_)) => {
+                let why = "--mode and --task are for openseek";
+                Err(Stop::Settings(why.into()))
+            }
+        }
+    }
 }
 
 /// What tools may reach.

@@ -33,6 +33,7 @@ const MARKS: usize = 4 * 1024;
 /// # Errors
 /// [`Stop`] if it can't begin, or the driver fails.
 pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
+    P::check(args, start)?;
     let backend = backend(&start.settings.model)?;
     let now = Now {
         mono_us: 0,

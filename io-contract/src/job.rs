@@ -70,8 +70,8 @@ fn wait_gone(rig: &Rig) {
     }
 }
 
-/// OS-11: a call that goes on outlives its turn; each step of it is told and on the disk, and its end once.
-pub fn os_11_a_job_outlives_its_turn_and_its_record_is_on_the_disk<D: Driver>() {
+/// OS-10: a call that goes on outlives its turn; each step of it is told and on the disk, and its end once.
+pub fn os_10_a_job_outlives_its_turn_and_its_record_is_on_the_disk<D: Driver>() {
     let command = "echo out; printf é >&2; until [ -e go ]; do sleep 0.02; done; exit 3";
     let rig = start::<D>(command, kept);
     let started = rig.wait_for("job_changed");
@@ -128,8 +128,8 @@ pub fn os_11_a_job_outlives_its_turn_and_its_record_is_on_the_disk<D: Driver>() 
     assert_eq!(rig.finish().0, 0);
 }
 
-/// OS-11: the four outcomes of a stop, and no child outlives it.
-pub fn os_11_a_stop_ends_the_whole_group_and_has_four_outcomes<D: Driver>() {
+/// OS-10: the four outcomes of a stop, and no child outlives it.
+pub fn os_10_a_stop_ends_the_whole_group_and_has_four_outcomes<D: Driver>() {
     let rig = start::<D>("(echo $BASHPID > pid; exec sleep 300) & sleep 300", kept);
     rig.wait_for("agent_finished");
     rig.wait_for_file("pid");
@@ -144,8 +144,8 @@ pub fn os_11_a_stop_ends_the_whole_group_and_has_four_outcomes<D: Driver>() {
     assert_eq!(rig.finish().0, 0);
 }
 
-/// OS-11: the session's end stops what runs, waits for it, and its record says so.
-pub fn os_11_the_end_of_a_session_stops_its_jobs<D: Driver>() {
+/// OS-10: the session's end stops what runs, waits for it, and its record says so.
+pub fn os_10_the_end_of_a_session_stops_its_jobs<D: Driver>() {
     let rig = start::<D>(
         "echo $$ > pid; trap '' TERM; while :; do sleep 0.1; done",
         kept,
@@ -198,8 +198,8 @@ pub fn p03_a_job_that_floods_its_output_is_stopped<D: Driver>() {
     assert_eq!(rig.finish().0, 0);
 }
 
-/// OS-11: a job that can't be kept, or can't run, is a call that failed.
-pub fn os_11_a_job_that_cant_begin_is_a_failed_call<D: Driver>() {
+/// OS-10: a job that can't be kept, or can't run, is a call that failed.
+pub fn os_10_a_job_that_cant_begin_is_a_failed_call<D: Driver>() {
     fn nowhere(folder: &Path) -> JobPlace {
         std::fs::write(folder.join("jobs"), "a file").unwrap();
         kept(folder)
@@ -218,7 +218,7 @@ pub fn os_11_a_job_that_cant_begin_is_a_failed_call<D: Driver>() {
 }
 
 /// What another process finds of a job that ran when this one was last heard of.
-pub fn os_11_a_record_of_a_running_job_is_one_of_an_interrupted_job_to_others<D: Driver>() {
+pub fn os_10_a_record_of_a_running_job_is_one_of_an_interrupted_job_to_others<D: Driver>() {
     let rig = start::<D>("sleep 300", kept);
     rig.wait_for("agent_finished");
     let other = JobPlace::kept(rig.path("jobs"), "2").unwrap();

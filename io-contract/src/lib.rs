@@ -123,12 +123,12 @@ macro_rules! suite {
                 ax_s19_a_withdrawal_that_cant_be_written_strands_nobody
             }
             job {
-                os_11_a_job_outlives_its_turn_and_its_record_is_on_the_disk
-                os_11_a_stop_ends_the_whole_group_and_has_four_outcomes
-                os_11_the_end_of_a_session_stops_its_jobs
+                os_10_a_job_outlives_its_turn_and_its_record_is_on_the_disk
+                os_10_a_stop_ends_the_whole_group_and_has_four_outcomes
+                os_10_the_end_of_a_session_stops_its_jobs
                 p03_a_job_that_floods_its_output_is_stopped
-                os_11_a_job_that_cant_begin_is_a_failed_call
-                os_11_a_record_of_a_running_job_is_one_of_an_interrupted_job_to_others
+                os_10_a_job_that_cant_begin_is_a_failed_call
+                os_10_a_record_of_a_running_job_is_one_of_an_interrupted_job_to_others
             }
             later {
                 l8_an_answer_that_takes_its_time_holds_nothing_up_and_the_end_waits_for_it

@@ -3,6 +3,7 @@
 
 pub mod listing;
 mod omp;
+mod openseek;
 pub mod print;
 mod rules;
 pub mod sdk;
@@ -36,6 +37,9 @@ pub enum Program {
     /// agentx with JSON lines
     #[command(version, args_override_self = true, after_help = sdk::AFTER_HELP)]
     Agentx(Box<sdk::SdkArgs>),
+    /// openseek's engine
+    #[command(version, args_override_self = true, after_help = openseek::AFTER_HELP)]
+    Openseek(Box<openseek::SeekCommand>),
 }
 
 impl Program {
@@ -48,6 +52,7 @@ impl Program {
             Program::Omp(args) => args.into_serve(),
             Program::Claude(args) => args.into_serve(Sdk::Claude, env),
             Program::Agentx(args) => args.into_serve(Sdk::Agentx, env),
+            Program::Openseek(args) => args.into_serve(env),
         }
     }
 }

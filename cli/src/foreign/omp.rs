@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args as Group, ValueEnum};
 
-use crate::args::{DriverName, Foreign, ModelArgs, ServeArgs, SessionArgs, StreamArgs, ToolArgs};
+use crate::args::{
+    DriverName, Foreign, ModelArgs, SeekArgs, ServeArgs, SessionArgs, StreamArgs, ToolArgs,
+};
 use crate::mcp::Given;
 use crate::protocols::ServedName;
 use crate::say::Stop;
@@ -182,6 +184,7 @@ impl OmpArgs {
                 no_tools: args.no_tools,
                 ..ToolArgs::default()
             },
+            seek: SeekArgs::default(),
             stream: StreamArgs::default(),
             log: None,
             driver: DriverName::Tokio,

@@ -12,7 +12,8 @@ use super::print::Printed;
 use super::rules::{self, Tools};
 use super::text;
 use crate::args::{
-    DriverName, Fallback, Foreign, ModelArgs, Named, ServeArgs, SessionArgs, StreamArgs, ToolArgs,
+    DriverName, Fallback, Foreign, ModelArgs, Named, SeekArgs, ServeArgs, SessionArgs, StreamArgs,
+    ToolArgs,
 };
 use crate::mcp::Given;
 use crate::protocols::ServedName;
@@ -364,6 +365,7 @@ impl SdkArgs {
                 no_store: args.no_session_persistence,
                 ..SessionArgs::default()
             },
+            seek: SeekArgs::default(),
             stream: StreamArgs {
                 preset: (sdk == Sdk::Claude).then_some(PresetName::Claude),
                 partial: args.include_partial_messages,

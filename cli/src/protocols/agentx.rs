@@ -47,7 +47,9 @@ impl PresetName {
     fn of(args: &ServeArgs) -> PresetName {
         args.stream.preset.unwrap_or(match args.protocol {
             ServedName::Claude => PresetName::Claude,
-            ServedName::Agentx | ServedName::Openmax | ServedName::Omp => PresetName::Agentx,
+            ServedName::Agentx | ServedName::Openmax | ServedName::Omp | ServedName::Openseek => {
+                PresetName::Agentx
+            }
         })
     }
 
@@ -225,7 +227,7 @@ fn reference(attached: &Imported) -> Value {
 pub fn is_strict(args: &ServeArgs) -> bool {
     match (args.protocol, PresetName::of(args)) {
         (ServedName::Agentx | ServedName::Claude, PresetName::Claude)
-        | (ServedName::Openmax | ServedName::Omp, _) => false,
+        | (ServedName::Openmax | ServedName::Omp | ServedName::Openseek, _) => false,
         (_, PresetName::Agentx | PresetName::AgentxFull) => true,
     }
 }
@@ -234,7 +236,7 @@ pub fn is_strict(args: &ServeArgs) -> bool {
 pub fn dialect(args: &ServeArgs) -> Dialect {
     match (args.protocol, PresetName::of(args)) {
         (ServedName::Agentx | ServedName::Claude, PresetName::Claude) => Dialect::Claude,
-        (ServedName::Openmax | ServedName::Omp, _)
+        (ServedName::Openmax | ServedName::Omp | ServedName::Openseek, _)
         | (_, PresetName::Agentx | PresetName::AgentxFull) => Dialect::Own,
     }
 }

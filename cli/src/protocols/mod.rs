@@ -6,6 +6,7 @@ pub mod agentx;
 mod claude;
 mod omp;
 mod openmax;
+pub mod openseek;
 
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use turnwire::protocol::Protocol;
 use turnwire::protocol::agentx::Agentx;
 use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::Openmax;
+use turnwire::protocol::openseek::Openseek;
 use turnwire::session::config::SessionConfig;
 use turnwire::vocab::{Frozen, ModelRef, Text};
 use turnwire_io::mcp::Servers;
@@ -46,6 +48,8 @@ pub enum ServedName {
     Agentx,
     /// The wire of the Claude Agent SDKs
     Claude,
+    /// openseek's engine
+    Openseek,
 }
 
 impl ServedName {
@@ -56,6 +60,7 @@ impl ServedName {
             ServedName::Omp => Omp::NAME,
             ServedName::Agentx => Agentx::NAME,
             ServedName::Claude => "claude",
+            ServedName::Openseek => Openseek::NAME,
         }
     }
 
@@ -65,6 +70,7 @@ impl ServedName {
             ServedName::Openmax => work.run::<Openmax>(),
             ServedName::Omp => work.run::<Omp>(),
             ServedName::Agentx | ServedName::Claude => work.run::<Agentx>(),
+            ServedName::Openseek => work.run::<Openseek>(),
         }
     }
 
@@ -74,6 +80,7 @@ impl ServedName {
             ServedName::Openmax => work.run::<Openmax>(),
             ServedName::Omp => work.run::<Omp>(),
             ServedName::Agentx | ServedName::Claude => work.run::<Agentx>(),
+            ServedName::Openseek => work.run::<Openseek>(),
         }
     }
 }
@@ -112,6 +119,14 @@ pub struct Opening<'a> {
 pub trait Served: Protocol {
     /// Whether commands of the agent may go on in the background: its lines have words for such jobs.
     const HAS_JOBS: bool = false;
+
+    /// What of a command line can't be done, before anything of a session is there.
+    ///
+    /// # Errors
+    /// [`Stop::Settings`].
+    fn check(args: &ServeArgs, _start: &Start) -> Result<(), Stop> {
+        args.seek.not_openseek()
+    }
 
     /// How ids of sessions are made.
     fn session_ids(args: &ServeArgs) -> IdKind;

@@ -4,6 +4,7 @@
 pub mod agentx;
 pub mod omp;
 pub mod openmax;
+pub mod openseek;
 pub mod program;
 pub mod provider;
 pub mod replies;

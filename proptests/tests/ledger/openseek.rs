@@ -1,7 +1,4 @@
 //! What openseek owes.
 
 /// What is still owed in part, or whole.
-pub const OWES: &[(&str, &str)] = &[
-    ("OS-11", "no run of ours has a session within a session yet"),
-    ("OS-12", "nothing of ours stores jobs yet"),
-];
+pub const OWES: &[(&str, &str)] = &[("OS-11", "no run of ours has a session within a session yet")];

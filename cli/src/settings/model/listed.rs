@@ -132,7 +132,7 @@ fn layers<'a>(
 fn effort(args: &ServeArgs, flags: &ModelTable, entry: &Entry) -> Result<Option<String>, Stop> {
     let lenient = match args.protocol {
         ServedName::Agentx => false,
-        ServedName::Openmax | ServedName::Omp | ServedName::Claude => true,
+        ServedName::Openmax | ServedName::Omp | ServedName::Claude | ServedName::Openseek => true,
     };
     let (word, lenient) = match (&args.foreign.thinking, &flags.thinking) {
         (Some(word), _) => (word, lenient),

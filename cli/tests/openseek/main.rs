@@ -1,0 +1,16 @@
+//! The program as an engine of openseek: the real binary, real pipes, a provider on the loopback, real jobs.
+//!
+//! Names begin with the guarantee (`os_…`) that a test is about.
+
+// Helpers fail a test as the tests themselves do.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
+#[path = "../support/mod.rs"]
+#[allow(dead_code, reason = "it is for hosts of other protocols too")]
+mod support;
+
+/// What the program is told to wait with.
+const DRIVER: &str = "tokio";
+
+mod jobs;
+mod turns;
