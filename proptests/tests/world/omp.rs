@@ -43,6 +43,8 @@ fn kept_stories_stay_clean() {
         "> prompt if-idle\n> compact\n+ model 89 end\n> prompt preempt\n",
         // A prompt that was to begin at once is held by an abort of what ran before it; the host leaves all the same.
         "> prompt if-idle\n+ answer 241 write\n> compact\n> prompt preempt\n> cancel turn run\n> prompt if-idle\n> prompt steer start\n> cancel turn-else-next\n",
+        // The same, where the abort hits the run before it.
+        "> prompt if-idle\n+ answer 204 write\n> compact\n> prompt preempt\n> prompt preempt\n> cancel turn run\n",
         // A question that nobody can answer any more.
         "> prompt if-idle\n+ answer 0 asked\n= signal interrupt\n",
     ];

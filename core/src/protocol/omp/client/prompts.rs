@@ -82,7 +82,7 @@ impl Prompts {
         admitted.map(|known| known.id).collect()
     }
 
-    /// An abort was answered while nothing ran: those that were admitted to a turn of their own, and got none, wait among
+    /// An abort has hit what ran, or nothing: those that were admitted to a turn of their own, and got none, wait among
     /// the others from now on, until the host sets a run going.
     pub(super) fn hold_fresh(&mut self) {
         for known in &mut self.waiting {

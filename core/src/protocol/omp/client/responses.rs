@@ -333,6 +333,10 @@ impl ClientFace {
             self.drop_texts(&restored.steering, Lane::Steer, out);
             self.drop_texts(&restored.follow_up, Lane::FollowUp, out);
         }
+        if response.success && self.turn.is_none() {
+            self.prompts.hold_fresh();
+            self.held |= self.queued() > 0;
+        }
         // Else the turn showed it before.
         let Some(at) = self.aborts.iter().position(|abort| abort.wire == wire) else {
             return;
@@ -349,8 +353,6 @@ impl ClientFace {
             // The response comes behind the run's end, so this run is over without one.
             return self.cancel_hits(out);
         }
-        self.prompts.hold_fresh();
-        self.held |= self.queued() > 0;
         let abort = self.aborts.remove(at);
         let hit = if abort.compacting && !self.compacting {
             Hit::Compaction

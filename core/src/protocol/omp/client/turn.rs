@@ -224,6 +224,8 @@ impl ClientFace {
         let Some(turn) = &mut self.turn else { return };
         for abort in core::mem::take(&mut self.aborts) {
             if let Some(command) = abort.command {
+                // It sets nothing going, whatever was to begin behind this run.
+                self.prompts.hold_fresh();
                 let (hit, queued) = (Hit::Turn(turn.id), queued.clone());
                 let answer = Answer::Cancelling { hit, queued };
                 out.reply(command, Seen::Inferred, Ok(answer));
