@@ -190,14 +190,14 @@ pub const PROTOCOLS: [ProtocolName; 5] = [
         served: true,
     },
     ProtocolName {
-        name: "agentx",
+        name: agentx::Agentx::NAME,
         title: "control requests over stream-json",
-        served: false,
+        served: true,
     },
     ProtocolName {
-        name: "openseek",
+        name: openseek::Openseek::NAME,
         title: "flat event stream with an ordered inbox",
-        served: false,
+        served: true,
     },
     ProtocolName {
         name: "splice",
@@ -230,6 +230,12 @@ mod tests {
             assert_eq!(protocol_named(entry.name), Some(*entry));
         }
         assert_eq!(protocol_named("OPENMAX"), None);
-        assert!(protocol_named("openmax").is_some_and(|entry| entry.served));
+        for name in ["openmax", "omp", "agentx", "openseek"] {
+            assert!(
+                protocol_named(name).is_some_and(|entry| entry.served),
+                "{name}"
+            );
+        }
+        assert!(protocol_named("splice").is_some_and(|entry| !entry.served));
     }
 }
