@@ -190,16 +190,19 @@ impl CommandJob {
 }
 
 /// Makes a call ready. `Err`: the arguments are wrong, in words for the model.
-pub(super) fn prepare(shared: &Arc<Shared>, args: input::Bash) -> Result<ToolJob, String> {
-    let job = CommandJob::new(shared, &args)?;
+pub(super) fn prepare(shared: &Arc<Shared>, mut args: input::Bash) -> Result<ToolJob, String> {
     if !args.background {
-        return Ok(ToolJob::Command(job));
+        return Ok(ToolJob::Command(CommandJob::new(shared, &args)?));
     }
     let Some(place) = &shared.config.jobs else {
         return Err("commands can't go on in the background here; leave that argument out".into());
     };
+    // Both streams go into one file, in the order in which they are written: one pipe keeps it, and two wouldn't.
+    let line = std::mem::take(&mut args.command);
+    args.command = format!("exec 2>&1; {line}");
+    let job = CommandJob::new(shared, &args)?;
     let cwd = shared.root.path().to_string_lossy();
-    let job = BackgroundJob::new(job, place.clone(), &args.command, args.description, &cwd);
+    let job = BackgroundJob::new(job, place.clone(), &line, args.description, &cwd);
     Ok(ToolJob::Background(Box::new(job)))
 }
 
