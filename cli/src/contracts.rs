@@ -7,6 +7,7 @@ use turnwire::protocol::observer::{Observed, Watch};
 use turnwire::protocol::omp::{self, Generation, Omp};
 use turnwire::protocol::openmax::{self, Openmax, Wire};
 use turnwire::protocol::openseek::{self, Openseek, wire::Shapes};
+use turnwire::protocol::splice::{self, Splice};
 
 /// The contracts, as the command line names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -23,6 +24,8 @@ pub enum ContractName {
     Claude,
     /// openseek's events and commands
     Openseek,
+    /// splice's stream-JSON, schema version 2
+    Splice,
 }
 
 /// What is done by a contract that only the command line names.
@@ -38,12 +41,21 @@ pub trait Checking {
 }
 
 impl ContractName {
-    /// Does a work by the contract of this name, in the version of the wire that `--wire` names.
+    /// Does a work by the contract of this name, in the version of the wire that `--wire` names; `original`: as the known
+    /// agent speaks it.
     ///
     /// # Errors
     /// The versions that there are, if that isn't one.
-    pub fn with<W: Checking>(self, wire: Option<u64>, work: W) -> Result<W::Done, &'static str> {
+    pub fn with<W: Checking>(
+        self,
+        wire: Option<u64>,
+        original: bool,
+        work: W,
+    ) -> Result<W::Done, &'static str> {
         match self {
+            Self::Splice if wire.is_some() => Err("it has one version"),
+            Self::Splice => Ok(work.run::<Splice>(splice::ObserverConfig { original })),
+            _ if original => Err("--original is for splice"),
             Self::Openmax => {
                 let wire = wire.map_or(Some(Wire::default()), Wire::of);
                 let wire = wire.ok_or("there are 5 and 6")?;

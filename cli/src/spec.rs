@@ -10,6 +10,7 @@ use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::Openmax;
 use turnwire::protocol::openseek::Openseek;
 use turnwire::protocol::spec;
+use turnwire::protocol::splice::Splice;
 
 use crate::registry;
 use crate::say::Stop;
@@ -39,6 +40,8 @@ pub enum PrintedName {
     Claude,
     /// openseek's events and commands
     Openseek,
+    /// splice's stream-JSON, schema version 2
+    Splice,
     /// auth.json, the file of the user's providers
     Providers,
 }
@@ -67,6 +70,7 @@ pub fn run(args: &SpecArgs) -> Result<u8, Stop> {
         PrintedName::Agentx => text::<Agentx>(args.format),
         PrintedName::Claude => claude(args.format),
         PrintedName::Openseek => text::<Openseek>(args.format),
+        PrintedName::Splice => text::<Splice>(args.format),
         PrintedName::Providers => providers(args.format)?,
     };
     let mut out = io::stdout().lock();

@@ -9,5 +9,6 @@ pub mod frame;
 pub mod json;
 pub mod model;
 pub mod protocol;
+pub mod redact;
 pub mod session;
 pub mod vocab;

@@ -27,6 +27,10 @@ pub struct CheckArgs {
     #[arg(long, value_name = "N")]
     pub wire: Option<u64>,
 
+    /// The agent is the known one, with what it is known to do otherwise than its contract; splice only
+    #[arg(long)]
+    pub original: bool,
+
     /// For a person with the line shown; one JSON object for each finding and a last one with the summary; or one
     /// report of all files for other programs
     #[arg(long, value_name = "FORMAT", default_value = "human")]

@@ -58,7 +58,9 @@ pub fn run(args: &CheckArgs) -> Result<u8, Stop> {
             "check: --each goes with the formats human and json".to_owned(),
         ));
     }
-    let done = args.protocol.with(args.wire, Reading { files, args });
+    let done = args
+        .protocol
+        .with(args.wire, args.original, Reading { files, args });
     let done = done.map_err(|there_are| {
         Stop::Settings(format!("check: --wire of this protocol: {there_are}"))
     })?;

@@ -23,6 +23,7 @@ pub mod openseek;
 mod said;
 mod server;
 pub mod spec;
+pub mod splice;
 mod wire;
 
 use core::fmt::Debug;

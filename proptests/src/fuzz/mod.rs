@@ -18,6 +18,7 @@ mod observer;
 mod omp;
 mod openseek;
 mod server;
+mod splice;
 mod whole;
 mod wire;
 
@@ -35,6 +36,7 @@ pub use self::json::{scan, writer};
 pub use self::model::{anthropic, openai, script};
 pub use self::omp::{omp_agent_line, omp_frames_in, omp_frames_out, omp_host_line};
 pub use self::openseek::{openseek_agent_line, openseek_host_line};
+pub use self::splice::{splice_agent_line, splice_host_line};
 pub use self::whole::{scenario, session, session_laws};
 pub use self::wire::{openmax_agent_line, openmax_host_line};
 
@@ -58,6 +60,9 @@ pub mod models {
     pub use super::omp::{agent_line_again, host_line_again, messages_of};
     pub use super::openseek::{
         agent_line_again as openseek_agent_again, host_line_again as openseek_host_again,
+    };
+    pub use super::splice::{
+        agent_line_again as splice_agent_again, host_line_again as splice_host_again,
     };
 }
 
@@ -101,7 +106,8 @@ targets! {
     once: lines sse scan writer openai anthropic script scenario session session_laws
         openmax_agent_line openmax_host_line omp_agent_line omp_host_line omp_frames_out omp_frames_in
         agentx_agent_line agentx_host_line agentx_imports
-        openseek_agent_line openseek_host_line;
+        openseek_agent_line openseek_host_line
+        splice_agent_line splice_host_line;
     Openmax: openmax_server openmax_client openmax_observer openmax_recording openmax_world openmax_laws;
     Omp: omp_server omp_client omp_observer omp_recording omp_world omp_laws;
     Agentx: agentx_server agentx_client agentx_observer agentx_recording agentx_world agentx_laws;

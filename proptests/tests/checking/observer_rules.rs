@@ -23,6 +23,7 @@ use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::Openmax;
 use turnwire::protocol::openseek::Openseek;
 use turnwire::protocol::spec;
+use turnwire::protocol::splice::{ObserverConfig as SpliceConfig, Splice};
 
 fn fixture<P: Observed>(rule: &str, kind: &str) -> Vec<u8> {
     let folder = fixtures("rules").join(P::SPEC.name);
@@ -51,6 +52,15 @@ impl Judged for Omp {
 impl Judged for Openseek {
     fn config(_: &Value) -> <Self::Watch as Watch>::Config {
         Default::default()
+    }
+}
+
+/// `original`: the agent is the known one.
+impl Judged for Splice {
+    fn config(row: &Value) -> <Self::Watch as Watch>::Config {
+        SpliceConfig {
+            original: row["original"] == true,
+        }
     }
 }
 
@@ -310,4 +320,27 @@ catalogue! { openseek Openseek, openseek_ids(), "openseek, " [
     "JobRecord",
     "valid_job_component",
     "serve",
+] }
+
+/// The guarantees, and the acceptance scenes.
+fn splice_ids() -> Vec<String> {
+    let scenes = (1..=13).map(|number| format!("SP-A{number:02}"));
+    counted("SP", 14, 2).into_iter().chain(scenes).collect()
+}
+
+catalogue! { splice Splice, splice_ids(), "splice, " [
+    "Stream-JSON protocol",
+    "Input events",
+    "Output event types",
+    "Run lifecycle",
+    "Stage markers",
+    "Structured stage output",
+    "Tool execution",
+    "Permissions",
+    "Usage and cost",
+    "Checkpoints",
+    "Final result",
+    "Worktree merge result",
+    "Errors",
+    "exec",
 ] }

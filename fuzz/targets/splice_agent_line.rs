@@ -1,0 +1,4 @@
+//! Any event that a host reads is written on one line, so that it reads as the same value.
+#![cfg_attr(fuzzing, no_main)]
+
+turnwire_fuzz::target!(splice_agent_line);
