@@ -332,6 +332,23 @@ fn omp_is_checked_in_files_and_in_plain_lines() {
 }
 
 #[test]
+fn sp_04_sp_13_splice_is_checked_by_its_contract_and_as_its_known_agent() {
+    let place = Place::new();
+    let file = fixture("transcripts/splice/merge_back_conflict.jsonl");
+    let done = place.run(&["check", "--protocol", "splice", &file], "");
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert!(done.stdout.contains("SP-04.c"), "{}", done.stdout);
+    let done = place.run(&["check", "--protocol", "splice", "--original", &file], "");
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert!(!done.stdout.contains("[SP-"), "{}", done.stdout);
+    for other in [["splice", "--wire", "2"], ["omp", "--original", "-"]] {
+        let [protocol, flag, value] = other;
+        let done = place.run(&["check", "--protocol", protocol, flag, value], "");
+        assert_eq!(done.code, Some(2), "{protocol}");
+    }
+}
+
+#[test]
 fn openseek_is_checked_in_files_and_in_plain_lines() {
     let place = Place::new();
     let file = fixture("rules/openseek/OS-A09.a.bad.jsonl");

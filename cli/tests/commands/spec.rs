@@ -147,6 +147,24 @@ fn the_file_of_providers_has_a_page_and_a_schema() {
 }
 
 #[test]
+fn sp_03_the_contract_of_splice_is_printed() {
+    let place = Place::new();
+    let page = place.run(&["spec", "splice"], "");
+    assert_eq!(page.code, Some(0), "{}", page.stderr);
+    for word in ["### `run_start`", "### `message`", "| `usageSequence` |"] {
+        assert!(page.stdout.contains(word), "{word}");
+    }
+    let rules = place.run(&["spec", "splice", "--format", "rules"], "");
+    assert!(rules.stdout.contains("SP-12.b"), "{}", rules.stdout);
+    let types = place.run(&["spec", "splice", "--format", "typescript"], "");
+    assert!(
+        types.stdout.contains("type: \"run_end\";"),
+        "{}",
+        types.stdout
+    );
+}
+
+#[test]
 fn os_10_the_contract_of_openseek_is_printed() {
     let place = Place::new();
     let page = place.run(&["spec", "openseek"], "");
