@@ -253,6 +253,7 @@ fn session<P: Served>(
     let info = SessionInfo {
         session: (&*begun.id).into(),
         name: None,
+        file: None,
         generation: generation.into(),
         root: Some(project.clone()),
         cwd: project,

@@ -26,6 +26,7 @@ pub fn info() -> SessionInfo {
     SessionInfo {
         session: "embedded".into(),
         name: None,
+        file: None,
         generation: "1".into(),
         root: None,
         cwd: "/".into(),

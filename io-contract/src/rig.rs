@@ -459,6 +459,7 @@ pub(crate) fn info(root: &Path) -> Box<SessionInfo> {
     Box::new(SessionInfo {
         session: "test-session".into(),
         name: None,
+        file: None,
         generation: "1".into(),
         root: Some(root.as_str().into()),
         cwd: root.as_str().into(),

@@ -211,6 +211,7 @@ fn info() -> Box<SessionInfo> {
     Box::new(SessionInfo {
         session: "0199a5c2-6a3e-7d8f-9c71-2e5a7b8c9d10".into(),
         name: None,
+        file: None,
         generation: "1".into(),
         root: Some("/project".into()),
         cwd: "/project".into(),

@@ -142,6 +142,7 @@ fn info() -> Box<SessionInfo> {
     Box::new(SessionInfo {
         session: "0b9f1c52-6a3e-4d8f-9c71-2e5a7b8c9d10".into(),
         name: None,
+        file: None,
         generation: "1".into(),
         root: Some("/project".into()),
         cwd: "/project".into(),

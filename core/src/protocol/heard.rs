@@ -42,6 +42,7 @@ pub(super) fn unknown_session() -> SessionInfo {
     SessionInfo {
         session: "".into(),
         name: None,
+        file: None,
         generation: "".into(),
         root: None,
         cwd: "".into(),

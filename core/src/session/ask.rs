@@ -57,10 +57,10 @@ impl AskFor {
         }
     }
 
-    /// Whether a prompt that isn't admitted waits for the answer: no turn's end closes it.
-    fn is_about_intake(&self) -> bool {
+    /// Whether a prompt that isn't admitted, or a change of the session, waits for the answer: no turn's end closes it.
+    fn is_beside_turns(&self) -> bool {
         match self {
-            AskFor::Hook(run) => run.owner == Owner::Intake,
+            AskFor::Hook(run) => run.owner.is_beside_turns(),
             AskFor::Permission(_)
             | AskFor::Network(_)
             | AskFor::Tool(_)
@@ -384,10 +384,10 @@ impl Session {
     /// Every open question is closed, in order of creation; a permission's hook stops with it.
     pub(super) fn close_asks(&mut self, how: &AskClose, batch: Option<&mut Batch>) {
         let mut batch = batch;
-        let mut kept = None;
+        let mut kept = Vec::new();
         while let Some((ask, open)) = self.asks.pop_first() {
-            if open.what.is_about_intake() && !self.intake.is_empty() {
-                kept = Some((ask, open));
+            if open.what.is_beside_turns() && (!self.intake.is_empty() || self.is_changing()) {
+                kept.push((ask, open));
                 continue;
             }
             // Who is only told of something was told: there is nothing to take back.

@@ -43,18 +43,22 @@ impl Session {
         true
     }
 
-    /// Until when a close waits for such a write.
+    /// Until when a close, or a change of the session, waits for such a write.
     pub(super) fn beside_until_us(&self) -> Option<u64> {
-        let (open, closing_us) = (self.beside.as_ref()?, self.closing.since_us()?);
-        let from_us = closing_us.max(open.since_us);
+        let open = self.beside.as_ref()?;
+        let leaving_us = self
+            .closing
+            .since_us()
+            .or_else(|| self.leaving_since_us())?;
+        let from_us = leaving_us.max(open.since_us);
         Some(from_us.saturating_add(self.config.timeouts.flush_us))
     }
 
-    /// A close doesn't wait for it any longer.
+    /// Nobody waits for it any longer.
     pub(super) fn beside_over(&mut self) {
         if let Some(open) = self.beside.take() {
             self.effects.writes.stop(open.write.0);
-            let text = "store timed out: the close did not wait for what came between two turns";
+            let text = "store timed out: the end did not wait for what came between two turns";
             self.notice(Level::Error, "store", text);
         }
     }

@@ -58,6 +58,7 @@ impl Session {
     /// `Close`.
     pub(super) fn close(&mut self, command: CommandId, drain: bool) {
         self.answer(command, Answer::Done);
+        self.give_change_up();
         match (self.closing, drain) {
             (Closing::Open, true) => {
                 let wait = self.config.timeouts.drain_us;
@@ -121,6 +122,9 @@ impl Session {
                 if self.beside.is_none() {
                     self.closed();
                 }
+                return;
+            }
+            if self.go_over() {
                 return;
             }
             let waits = self.compact_queued.is_some()
@@ -189,7 +193,7 @@ impl Session {
         }
     }
 
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         if !self.job_can_wake() && core::mem::take(&mut self.active) {
             self.say(What::Settled);
         }
@@ -203,6 +207,7 @@ impl Session {
         }
         self.reloading = None;
         self.restoring = None;
+        self.change = None;
         self.settle();
         let why = match (self.closing, self.last_signal) {
             (Closing::Now { .. }, Some(signal)) => CloseWhy::Signal(signal),

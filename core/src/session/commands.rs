@@ -40,6 +40,8 @@ pub(super) enum OwedFor {
     },
     /// A change of the goal.
     Goal(goal::Asked),
+    /// A change of the session.
+    Session,
     /// All earlier commands.
     Barrier,
 }
@@ -48,6 +50,9 @@ impl Session {
     /// Handles one command.
     pub(super) fn command(&mut self, call: Call) {
         let Call { id, command } = call;
+        if self.is_between(&command) {
+            return self.refuse(id, Refusal::Busy);
+        }
         match command {
             Command::Prompt(prompt) => self.prompt(id, prompt),
             Command::Withdraw(prompt) => self.withdraw(id, prompt),
@@ -64,7 +69,7 @@ impl Session {
             Command::Goal(what) => self.goal_command(id, what),
             Command::Job(what) => self.job_command(id, what),
             Command::Shell { command } => self.shell(id, command),
-            Command::Session(_) => self.not_yet(id, "session changes"),
+            Command::Session(what) => self.change_session(id, what),
             Command::SteerRun { .. } => {
                 let refusal = if self.closing.is_open() {
                     Refusal::Unknown
@@ -314,7 +319,20 @@ impl Session {
         if let Err(refusal) = self.setting_fits(&setting) {
             return self.refuse(command, refusal);
         }
-        if self.config.policy.gates.mode && matches!(setting, Setting::Approvals(_)) {
+        let gates = &self.config.policy.gates;
+        let gated = match &setting {
+            Setting::Approvals(_) => gates.mode,
+            Setting::Name(_) => gates.name,
+            Setting::Model(_)
+            | Setting::Thinking(_)
+            | Setting::ThinkingBudget(_)
+            | Setting::SteerDrain(_)
+            | Setting::FollowUpDrain(_)
+            | Setting::Interrupting(_)
+            | Setting::AutoRetry(_)
+            | Setting::AutoCompact(_) => false,
+        };
+        if gated {
             if self.owed.len() >= self.config.limits.owed_replies {
                 return self.refuse(command, Refusal::Full);
             }
@@ -381,6 +399,7 @@ impl Session {
             | OwedFor::Reload
             | OwedFor::Rewind { .. }
             | OwedFor::Goal(_)
+            | OwedFor::Session
             | OwedFor::Barrier => false,
         });
         let Some(Owed {
@@ -412,6 +431,8 @@ impl Session {
             OwedFor::Setting { .. } | OwedFor::Reload | OwedFor::Rewind { .. } => true,
             OwedFor::Goal(asked) => asked.is_writing(),
             // Its hooks have their own time.
+            // A close gives it up, or it waits for the turn's own write.
+            OwedFor::Session => false,
             OwedFor::Admission | OwedFor::Barrier => false,
         });
         waits.map(|owed| (owed.command, self.patience_us(owed.since_us)))
@@ -436,7 +457,7 @@ impl Session {
                 self.restored(command, Err(late));
             }
             Some(OwedFor::Goal(_)) => self.goal_too_long(&late),
-            Some(OwedFor::Admission | OwedFor::Barrier) | None => {}
+            Some(OwedFor::Admission | OwedFor::Session | OwedFor::Barrier) | None => {}
         }
     }
 

@@ -261,6 +261,8 @@ pub struct Policy {
     pub compaction: Compaction,
     /// From where on a request isn't sent because the context is full.
     pub refuse_at: RefuseAt,
+    /// When another session may take the place of this one.
+    pub change_session: ChangeSession,
 }
 
 impl Default for Policy {
@@ -285,8 +287,20 @@ impl Default for Policy {
             store_failure: StoreFailure::GoOn,
             compaction: Compaction::default(),
             refuse_at: RefuseAt::OutputFits,
+            change_session: ChangeSession::Never,
         }
     }
+}
+
+/// See [`Policy::change_session`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeSession {
+    /// Never.
+    Never,
+    /// While nothing runs.
+    WhenIdle,
+    /// At any time: what runs is cancelled once the other session is there. A fork is only made while nothing runs.
+    Always,
 }
 
 /// See [`Policy::prompt_hook`].
@@ -431,6 +445,8 @@ pub struct Gates {
     pub refusal: bool,
     /// A change of the approval mode waits for itself.
     pub mode: bool,
+    /// So does the session's name.
+    pub name: bool,
 }
 
 impl Default for Gates {
@@ -440,6 +456,7 @@ impl Default for Gates {
             turn_end: false,
             refusal: true,
             mode: false,
+            name: false,
         }
     }
 }

@@ -81,6 +81,7 @@ pub(super) struct Effects {
     pub writes: Table,
     pub reloads: Table,
     pub restores: Table,
+    pub opens: Table,
     pub shells: Table,
     /// Live from the moment that a call became one.
     pub jobs: Table,
@@ -117,9 +118,10 @@ impl Effects {
                 }
             }
             Input::Job { job, .. } => self.jobs.look(job.0),
-            // Effects that this session never asks for stand last.
             Input::Restored { command, .. } => self.restores.look(command.0),
-            Input::Run { .. } | Input::Opened { .. } => Err(Misuse::NeverIssued),
+            Input::Opened { command, .. } => self.opens.look(command.0),
+            // What this session never asks for stands last.
+            Input::Run { .. } => Err(Misuse::NeverIssued),
             Input::Call(_)
             | Input::Refrozen { .. }
             | Input::DriverTools { .. }
@@ -147,6 +149,7 @@ impl Effects {
             Input::Store { write, .. } => self.writes.settle(write.0),
             Input::Reloaded { command, .. } => self.reloads.settle(command.0),
             Input::Restored { command, .. } => self.restores.settle(command.0),
+            Input::Opened { command, .. } => self.opens.settle(command.0),
             Input::Shell {
                 command,
                 outcome: ToolUpdate::Done { .. },
@@ -160,7 +163,6 @@ impl Effects {
             | Input::Job { .. }
             | Input::Run { .. }
             | Input::Shell { .. }
-            | Input::Opened { .. }
             | Input::Call(_)
             | Input::Refrozen { .. }
             | Input::DriverTools { .. }
@@ -179,11 +181,12 @@ impl Effects {
             writes,
             reloads,
             restores,
+            opens,
             shells,
             jobs,
         } = self;
         [
-            models, tools, snapshots, hooks, writes, reloads, restores, shells, jobs,
+            models, tools, snapshots, hooks, writes, reloads, restores, opens, shells, jobs,
         ]
         .into_iter()
         .map(|table| table.stopped)

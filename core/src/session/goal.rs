@@ -183,6 +183,7 @@ impl Session {
                 | OwedFor::Reload
                 | OwedFor::Rewind { .. }
                 | OwedFor::Setting { .. }
+                | OwedFor::Session
                 | OwedFor::Barrier => None,
             });
             let Some((command, asked)) = all.next() else {
@@ -274,6 +275,7 @@ impl Session {
             | OwedFor::Reload
             | OwedFor::Rewind { .. }
             | OwedFor::Setting { .. }
+            | OwedFor::Session
             | OwedFor::Barrier => None,
         });
         let Some((command, next)) = found else {
@@ -308,6 +310,7 @@ impl Session {
             | OwedFor::Reload
             | OwedFor::Rewind { .. }
             | OwedFor::Setting { .. }
+            | OwedFor::Session
             | OwedFor::Barrier => None,
         })
     }

@@ -57,6 +57,8 @@ pub(super) enum Owner {
     Permission(CallId),
     Post(CallId),
     TurnEnd,
+    /// A change of the session.
+    Switch,
     /// Nothing: it is told, and a compaction goes on beside it.
     Compaction,
     /// Nothing: it is told of something, by the number of that, and all goes on beside it.
@@ -71,6 +73,7 @@ impl Owner {
             Owner::Permission(_) => HookPoint::Permission,
             Owner::Post(_) => HookPoint::PostTool,
             Owner::TurnEnd => HookPoint::TurnEnd,
+            Owner::Switch => HookPoint::SessionSwitch,
             Owner::Compaction => HookPoint::PreCompact,
             Owner::Told(_, point) => point,
         }
@@ -244,7 +247,7 @@ impl Session {
             Err(detail) => {
                 let point = owner.point();
                 let reported = match owner {
-                    Owner::Prompt | Owner::Intake | Owner::Pre(_) => !decides,
+                    Owner::Prompt | Owner::Intake | Owner::Pre(_) | Owner::Switch => !decides,
                     Owner::Post(_) | Owner::TurnEnd | Owner::Compaction | Owner::Told(..) => true,
                     Owner::Permission(_) => false,
                 };
@@ -256,7 +259,7 @@ impl Session {
                     });
                 }
                 match owner {
-                    Owner::Prompt | Owner::Intake | Owner::Pre(_) if decides => {
+                    Owner::Prompt | Owner::Intake | Owner::Pre(_) | Owner::Switch if decides => {
                         let why = format!("hook {key} failed: {detail}").into();
                         Says::Deny {
                             why,
@@ -269,6 +272,7 @@ impl Session {
                     | Owner::Permission(_)
                     | Owner::Post(_)
                     | Owner::TurnEnd
+                    | Owner::Switch
                     | Owner::Compaction
                     | Owner::Told(..) => Says::Pass { note: None },
                 }
@@ -294,6 +298,7 @@ impl Session {
             Owner::Prompt => self.prompt_hook_said(&key, says),
             Owner::Intake => self.intake_hook_said(&key, says),
             Owner::TurnEnd => self.turn_end_hook_said(&key, says, stop.is_some()),
+            Owner::Switch => self.switch_hook_said(&says),
             Owner::Compaction => self.tell_of_compaction(),
             Owner::Told(number, _) => self.told_one(number),
             Owner::Pre(call) | Owner::Permission(call) | Owner::Post(call) => {
@@ -307,6 +312,7 @@ impl Session {
                     Owner::Prompt
                     | Owner::Intake
                     | Owner::TurnEnd
+                    | Owner::Switch
                     | Owner::Compaction
                     | Owner::Told(..) => {}
                 });
@@ -345,6 +351,7 @@ impl Session {
             Owner::Intake => self.intake.facts(),
             Owner::Pre(call) | Owner::Permission(call) => HookFacts::Call { call },
             Owner::Post(call) => self.result_facts(call),
+            Owner::Switch => self.switch_facts(),
             Owner::Compaction => self.compaction_facts(),
             Owner::Told(number, _) => self.told_facts(number),
             Owner::TurnEnd => {
@@ -415,7 +422,9 @@ fn says_of(owner: Owner, decides: bool, reply: HookReply) -> Says {
     }
     let permission = matches!(owner, Owner::Permission(_));
     let stops = match owner {
-        Owner::Prompt | Owner::Intake | Owner::Pre(_) | Owner::Permission(_) => !reply.go_on,
+        Owner::Prompt | Owner::Intake | Owner::Pre(_) | Owner::Permission(_) | Owner::Switch => {
+            !reply.go_on
+        }
         Owner::Post(_) | Owner::TurnEnd | Owner::Compaction | Owner::Told(..) => false,
     };
     let stopped = stops.then(|| why_stopped(&reply));

@@ -24,13 +24,10 @@ fn next(id: &mut u64) -> u64 {
 }
 
 impl Ids {
-    /// Counts on from a history that was there before.
-    pub fn after(message: u64, call: u64) -> Self {
-        Ids {
-            message,
-            call,
-            ..Ids::default()
-        }
+    /// Counts on from the higher of what was given out and what a history holds.
+    pub fn go_on_after(&mut self, message: u64, call: u64) {
+        self.message = self.message.max(message);
+        self.call = self.call.max(call);
     }
 
     pub fn turn(&mut self) -> u64 {
@@ -129,7 +126,9 @@ mod tests {
 
     #[test]
     fn s_03_ids_count_from_one_or_on_from_a_history() {
-        let mut ids = Ids::after(7, 9);
+        let mut ids = Ids::default();
+        ids.go_on_after(7, 9);
+        ids.go_on_after(3, 2);
         assert_eq!([ids.message(), ids.call()], [8, 10]);
         let others = [
             Ids::turn,

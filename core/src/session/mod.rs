@@ -13,13 +13,14 @@
 //! Prompt ids must grow: an id that isn't above the last admitted one is a duplicate. Nothing is remembered of
 //! settled questions and prompts, so a session's memory is bounded by its limits and its history.
 //!
-//! Nested runs and changes of session are refused as unsupported.
+//! Nested runs are refused as unsupported, and so are changes of session where the policy allows none.
 
 mod apply;
 mod args;
 mod ask;
 mod beside;
 mod cancel;
+mod change;
 mod close;
 mod commands;
 mod compact;
@@ -118,6 +119,8 @@ pub struct Session {
     reloading: Option<CommandId>,
     /// Files are being put back.
     restoring: Option<CommandId>,
+    /// Another session is about to take the place of this one.
+    change: Option<change::Change>,
     /// The prompts to which files can go back, and their messages.
     rewindable: BTreeMap<PromptId, MessageId>,
     /// What hooks are being told of, and how much they were told of so far.
@@ -176,24 +179,14 @@ impl Session {
     /// of a compaction takes the place of what it stands for, and a call without a result is given one that says so
     /// (S-31).
     pub fn new(mut config: SessionConfig, mut info: Box<SessionInfo>, now: Now) -> Session {
-        let [summarised, history] = compact::shortened(core::mem::take(&mut info.history));
-        let history = paired(history);
+        let history = core::mem::take(&mut info.history);
         info.settings = Box::new(config.settings.clone());
         info.model = ModelRef {
             provider: config.model.provider.clone(),
             model: config.model.name.clone(),
         };
-        let minted = history.iter().filter(|message| !message.id.is_made_up());
-        let message = minted.map(|message| message.id.0).max().unwrap_or(0);
-        let call = history
-            .iter()
-            .flat_map(|message| message.calls())
-            .map(|call| call.0)
-            .max()
-            .unwrap_or(0);
         let records = core::mem::take(&mut config.jobs);
         let jobs = jobs::Jobs::after(records, config.limits.job_records);
-        let call = call.max(jobs.last());
         let mut session = Session {
             model: config.model.clone(),
             thinking_budget: config.model.thinking_budget,
@@ -206,7 +199,7 @@ impl Session {
             closing: Closing::Open,
             last_signal: None,
             out: Out::default(),
-            ids: Ids::after(message, call),
+            ids: Ids::default(),
             effects: Effects::default(),
             asks: BTreeMap::new(),
             hooks: BTreeMap::new(),
@@ -218,6 +211,7 @@ impl Session {
             owed: VecDeque::new(),
             reloading: None,
             restoring: None,
+            change: None,
             rewindable: BTreeMap::new(),
             telling: BTreeMap::new(),
             told: 0,
@@ -249,23 +243,9 @@ impl Session {
         };
         session.unloaded.clone_from(&session.config.unloaded);
         session.info.skills.clone_from(&session.config.skills);
-        for message in history {
-            for block in &message.content {
-                if let Block::ToolUse {
-                    provider_id: Some(id),
-                    ..
-                } = block.as_ref()
-                {
-                    session.provider_ids.insert(id.clone());
-                }
-            }
-            session.remember(message);
-        }
+        let summarised = session.load(history);
         session.tools_changed();
-        let mut opened = session.info.clone();
-        opened.history.clone_from(&session.history);
-        opened.summarised = summarised;
-        session.say(What::Opened(opened));
+        session.say_opened(summarised);
         session.recall_goal();
         session.tell_of_start(told::Whose::Own);
         session
@@ -517,7 +497,8 @@ impl Session {
             Input::Restored { command, outcome } => self.restored(command, outcome),
             Input::Woken => {}
             Input::Job { job, update } => self.job_update(job, update),
-            Input::Run { .. } | Input::Opened { .. } => {}
+            Input::Opened { command, other } => self.other_opened(command, other),
+            Input::Run { .. } => {}
         }
     }
 
@@ -555,6 +536,7 @@ impl Session {
             | commands::OwedFor::Reload
             | commands::OwedFor::Rewind { .. }
             | commands::OwedFor::Goal(_)
+            | commands::OwedFor::Session
             | commands::OwedFor::Barrier => None,
         })
     }
@@ -666,6 +648,7 @@ impl Agent for Session {
                 })
             }
             Effect::Restore(command) => self.restore_body(*command),
+            Effect::OpenSession(command) => self.open_body(*command),
             Effect::RunHook { hook } => {
                 let run = self.hooks.get(hook)?;
                 let facts = self.hook_facts(run.owner);
@@ -693,7 +676,6 @@ impl Agent for Session {
             | Effect::CallRun(..)
             | Effect::StopShell(_)
             | Effect::StopJob(_)
-            | Effect::OpenSession(_)
             | Effect::Reload(_) => None,
         }
     }

@@ -123,8 +123,8 @@ pub enum Input<'a> {
     Opened {
         /// The command that asked for it.
         command: CommandId,
-        /// `Err`: why not.
-        info: Result<Box<SessionInfo>, Text>,
+        /// `Err`: why not; nothing has changed.
+        other: Result<Box<OtherSession>, OpenFault>,
     },
     /// Tools and skills were read again; settles [`Effect::Reload`].
     Reloaded {
@@ -348,7 +348,8 @@ pub enum Effect {
     StopShell(CommandId),
     /// End a job. Settled by [`JobUpdate::Ended`].
     StopJob(JobId),
-    /// Make or open another session. Settled by [`Input::Opened`].
+    /// Make or open another session, and hold it ready. Settled by [`Input::Opened`]. The one that is open goes on until
+    /// [`What::Opened`]: what is asked to be stored before that event belongs to it, what comes behind to the other.
     OpenSession(CommandId),
     /// Read tools and skills again. Settled by [`Input::Reloaded`].
     Reload(CommandId),
@@ -472,6 +473,58 @@ pub enum EffectBody<'a> {
         /// The command line.
         command: &'a str,
     },
+    /// The session to open, for `OpenSession`.
+    Open {
+        /// Which.
+        which: OpenBody<'a>,
+        /// The file of the one that is open, as it was said ([`SessionInfo::file`]).
+        from: Option<&'a str>,
+    },
+}
+
+/// Which session to open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenBody<'a> {
+    /// A fresh one.
+    New {
+        /// The session that it comes from, as the host names it.
+        parent: Option<&'a str>,
+    },
+    /// The one at a place, which is made if there is none.
+    Open(&'a str),
+    /// One that exists.
+    Switch(&'a str),
+    /// A fresh one that comes from the one that is open and begins with these messages of it, oldest first, every call
+    /// with its result (OMP-19).
+    Copy(&'a [Arc<Message>]),
+}
+
+/// A session that was made or opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OtherSession {
+    /// Its id. That of the session that is open, with [`same`](OtherSession::same), if it is the very one.
+    pub session: Text,
+    /// Whether it is the one that is open already: it keeps its history.
+    pub same: bool,
+    /// Its name for people.
+    pub name: Option<Text>,
+    /// The file that keeps it.
+    pub file: Option<Text>,
+    /// Whether it goes on from an earlier process, or from another session.
+    pub continued: bool,
+    /// All that its turns wrote, as [`SessionInfo::history`].
+    pub history: Vec<Arc<Message>>,
+}
+
+/// Why another session isn't there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OpenFault {
+    /// There is none.
+    Missing,
+    /// Sessions aren't kept here.
+    Unkept,
+    /// It can't be read or made, or somebody else has it; says which.
+    Failed(Text),
 }
 
 /// What a durable write holds.

@@ -720,6 +720,8 @@ pub struct SessionInfo {
     pub session: Text,
     /// Its name for people.
     pub name: Option<Text>,
+    /// The file that keeps it; `None`: it isn't kept, or that isn't said.
+    pub file: Option<Text>,
     /// Which run of the process this is; jobs of another one can't be stopped.
     pub generation: Text,
     /// The project's root.

@@ -192,6 +192,7 @@ impl Speaks for Openmax {
         SessionInfo {
             session: "6f1e6a52-0000-4000-8000-000000000001".into(),
             name: None,
+            file: None,
             generation: "".into(),
             root: Some("/project".into()),
             cwd: "/project".into(),

@@ -38,6 +38,7 @@ pub fn preset(config: &mut SessionConfig, policy: &Policy) {
         turn_end: false,
         refusal: false,
         mode: false,
+        name: false,
     };
     session.store_failure = StoreFailure::GoOn;
     session.compaction = Compaction {

@@ -2,8 +2,9 @@
 
 use crate::session::SessionConfig;
 use crate::session::config::{
-    AfterCompaction, Compaction, ErrorPartial, Futile, Gates, HoldTurn, JobWhenIdle, LeftoverSteer,
-    Parallel, Policy, PromptHook, RefuseAt, Retry, Snapshots, StoreFailure, ToolEndOrder, WhenBusy,
+    AfterCompaction, ChangeSession, Compaction, ErrorPartial, Futile, Gates, HoldTurn, JobWhenIdle,
+    LeftoverSteer, Parallel, Policy, PromptHook, RefuseAt, Retry, Snapshots, StoreFailure,
+    ToolEndOrder, WhenBusy,
 };
 use crate::vocab::{Drain, Interrupting};
 
@@ -55,6 +56,7 @@ pub fn preset(config: &mut SessionConfig) {
             turn_end: false,
             refusal: false,
             mode: false,
+            name: false,
         },
         store_failure: StoreFailure::GoOn,
         compaction: Compaction {
@@ -65,6 +67,7 @@ pub fn preset(config: &mut SessionConfig) {
             after: AfterCompaction::GoOn,
         },
         refuse_at: RefuseAt::OutputFits,
+        change_session: ChangeSession::Always,
     };
     config.limits.prompt_bytes = super::HOST_LINE_MAX;
     config.limits.queued_bytes = config.limits.queued_bytes.max(super::HOST_LINE_MAX);

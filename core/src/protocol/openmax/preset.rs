@@ -2,8 +2,9 @@
 
 use crate::session::SessionConfig;
 use crate::session::config::{
-    AfterCompaction, Compaction, ErrorPartial, Futile, Gates, HoldTurn, JobWhenIdle, LeftoverSteer,
-    Parallel, Policy, PromptHook, RefuseAt, Retry, Snapshots, StoreFailure, ToolEndOrder, WhenBusy,
+    AfterCompaction, ChangeSession, Compaction, ErrorPartial, Futile, Gates, HoldTurn, JobWhenIdle,
+    LeftoverSteer, Parallel, Policy, PromptHook, RefuseAt, Retry, Snapshots, StoreFailure,
+    ToolEndOrder, WhenBusy,
 };
 
 /// Sets what this contract decides for a session, and leaves the embedder's own (model, tools, rules, hooks, budgets,
@@ -54,6 +55,7 @@ pub fn preset(config: &mut SessionConfig) {
             turn_end: true,
             refusal: true,
             mode: true,
+            name: false,
         },
         store_failure: StoreFailure::GoOn,
         compaction: Compaction {
@@ -64,6 +66,7 @@ pub fn preset(config: &mut SessionConfig) {
             after: AfterCompaction::GoOn,
         },
         refuse_at: RefuseAt::OutputFits,
+        change_session: ChangeSession::Never,
     };
     config.limits.prompt_bytes = super::HOST_LINE_MAX;
     config.limits.reply_bytes = 16 * 1024 * 1024;

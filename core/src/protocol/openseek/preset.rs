@@ -3,8 +3,9 @@
 use super::{HARD_PERCENT, HOST_LINE_MAX, YIELD_PERCENT};
 use crate::session::SessionConfig;
 use crate::session::config::{
-    AfterCompaction, Compaction, ErrorPartial, Futile, Gates, HoldTurn, JobWhenIdle, LeftoverSteer,
-    Parallel, Policy, PromptHook, RefuseAt, Retry, Snapshots, StoreFailure, ToolEndOrder, WhenBusy,
+    AfterCompaction, ChangeSession, Compaction, ErrorPartial, Futile, Gates, HoldTurn, JobWhenIdle,
+    LeftoverSteer, Parallel, Policy, PromptHook, RefuseAt, Retry, Snapshots, StoreFailure,
+    ToolEndOrder, WhenBusy,
 };
 use crate::vocab::{ApprovalMode, Drain, Interrupting};
 
@@ -82,6 +83,7 @@ pub fn preset(config: &mut SessionConfig) {
             turn_end: false,
             refusal: false,
             mode: false,
+            name: false,
         },
         store_failure: StoreFailure::GoOn,
         compaction: Compaction {
@@ -92,6 +94,7 @@ pub fn preset(config: &mut SessionConfig) {
             after: AfterCompaction::Yield,
         },
         refuse_at: RefuseAt::Percent(HARD_PERCENT),
+        change_session: ChangeSession::Never,
     };
     config.goals.stored = true;
     config.limits.prompt_bytes = HOST_LINE_MAX;

@@ -2,6 +2,7 @@
 
 use alloc::{string::String, vec, vec::Vec};
 
+use super::changes;
 use super::own;
 use super::world::{SECOND, World, config, hook, observer, prompt, rule, tool};
 use crate::session::{
@@ -38,6 +39,8 @@ pub fn policy(about: &str) -> SessionConfig {
             "pre_hook" => config.hooks.push(hook(HookPoint::PreTool)),
             "perm_hook" => config.hooks.push(hook(HookPoint::Permission)),
             "post_hook" => config.hooks.push(hook(HookPoint::PostTool)),
+            "switch_hook" => config.hooks.push(hook(HookPoint::SessionSwitch)),
+            "change" => changes::allowed(policy, value),
             "compact_hook" => config.hooks.push(hook(HookPoint::PreCompact)),
             "end_hook" => config.hooks.push(hook(HookPoint::TurnEnd)),
             "observe" => config.hooks.push(observer(match value {
@@ -246,6 +249,10 @@ pub fn act(world: &mut World, input: &str) -> Vec<String> {
             };
             let command = world.restore;
             world.give(Input::Restored { command, outcome })
+        }
+        ["Opened", how @ ..] => {
+            let (command, other) = (world.opening, changes::opened(how));
+            world.give(Input::Opened { command, other })
         }
         ["Rewind", prompt] => world.command(rewind(number(prompt), false)),
         ["Rewind", prompt, "dry"] => world.command(rewind(number(prompt), true)),
@@ -690,7 +697,7 @@ fn other_command(words: &[&str]) -> Command {
         ["Shell", line @ ..] => Command::Shell {
             command: line.join(" ").into(),
         },
-        ["Session"] => Command::Session(SessionCommand::New { parent: None }),
+        ["Session", which @ ..] => changes::command(which),
         ["SteerRun"] => Command::SteerRun {
             run: RunId(1),
             prompt: prompt(99, Deliver::IfIdle),

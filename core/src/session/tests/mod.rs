@@ -4,6 +4,7 @@
 
 mod act;
 mod beside;
+mod changes;
 mod compaction;
 mod edges;
 mod history;

@@ -193,6 +193,11 @@ fn t_38_deny_with_interrupt() {
 }
 
 #[test]
+fn t_39_switch() {
+    play("T-39");
+}
+
+#[test]
 fn t_40_held_turn() {
     play("T-40");
 }

@@ -86,6 +86,7 @@ pub fn info() -> Box<SessionInfo> {
     Box::new(SessionInfo {
         session: "s1".into(),
         name: None,
+        file: None,
         generation: "g1".into(),
         root: None,
         cwd: "/".into(),
@@ -115,6 +116,8 @@ pub struct World {
     commands: u64,
     /// The last reload.
     pub reload: CommandId,
+    /// The last change of the session that the driver was asked for.
+    pub opening: CommandId,
     /// The last rewind.
     pub restore: CommandId,
     /// Shell commands in the order in which they began: `s1`, `s2`, …
@@ -147,6 +150,7 @@ impl World {
             now,
             commands: 0,
             reload: CommandId(0),
+            opening: CommandId(0),
             restore: CommandId(0),
             shells: Vec::new(),
             step: 0,
@@ -305,6 +309,9 @@ impl World {
                     assert_eq!(run, RunId::MAIN);
                     if let Effect::Reload(command) = effect {
                         self.reload = command;
+                    }
+                    if let Effect::OpenSession(command) = effect {
+                        self.opening = command;
                     }
                     if let Effect::Restore(command) = effect {
                         self.restore = command;
@@ -535,6 +542,10 @@ fn effect_word(effect: &Effect, body: Option<EffectBody<'_>>) -> String {
             format!("!Store w{} {what}", write.0)
         }
         Effect::Reload(_) => "!Reload".into(),
+        Effect::OpenSession(_) => match body {
+            Some(EffectBody::Open { .. }) => "!OpenSession".into(),
+            _ => "!OpenSession without a body".into(),
+        },
         Effect::Restore(_) => match body {
             Some(EffectBody::Restore { to, at, dry_run }) => {
                 let dry = if dry_run { " dry" } else { "" };

@@ -101,6 +101,7 @@ fn info(history: Vec<Arc<Message>>) -> Box<SessionInfo> {
     Box::new(SessionInfo {
         session: text.clone(),
         name: None,
+        file: None,
         generation: text.clone(),
         root: None,
         cwd: text.clone(),

@@ -63,6 +63,7 @@ pub fn info() -> SessionInfo {
     SessionInfo {
         session: "ses_00000000000000000000000000000001".into(),
         name: None,
+        file: None,
         generation: "".into(),
         root: Some("/repo".into()),
         cwd: "/repo".into(),

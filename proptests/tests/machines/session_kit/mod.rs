@@ -121,6 +121,7 @@ pub fn info() -> Box<SessionInfo> {
     Box::new(SessionInfo {
         session: text.clone(),
         name: None,
+        file: None,
         generation: text.clone(),
         root: None,
         cwd: text.clone(),

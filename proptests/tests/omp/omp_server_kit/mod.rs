@@ -42,6 +42,7 @@ pub fn info() -> SessionInfo {
     SessionInfo {
         session: "01900000-0000-7000-8000-000000000001".into(),
         name: None,
+        file: None,
         generation: "".into(),
         root: Some("/repo".into()),
         cwd: "/repo".into(),

@@ -415,6 +415,7 @@ pub fn info() -> SessionInfo {
     SessionInfo {
         session: "6f1e6a52-0000-4000-8000-000000000001".into(),
         name: None,
+        file: None,
         generation: "".into(),
         root: Some("/abs/path".into()),
         cwd: "/abs/path/sub".into(),
