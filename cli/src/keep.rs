@@ -7,7 +7,7 @@ use turnwire::vocab::{
     ApprovalMode, JobRecord, Message, PermissionUpdate, Setting, UnapprovedSource, WriteBody,
 };
 use turnwire_io::jobs::JobPlace;
-use turnwire_io::store::Writer;
+use turnwire_io::store::{Resumed, Writer};
 use turnwire_io::tools::{Bounds, Snapshots};
 use turnwire_io::{Durable, WriteJob};
 use turnwire_media::Blobs;
@@ -28,6 +28,8 @@ pub struct Begun {
     pub id: String,
     /// Whether it goes on.
     pub continued: bool,
+    /// Its name for people.
+    pub name: Option<String>,
     /// What was said in it before.
     pub history: Vec<Arc<Message>>,
     /// Saves what will be said; `None` if nothing is kept.
@@ -67,6 +69,7 @@ pub fn begin(
         return Ok(Begun {
             id: id.to_owned(),
             continued: false,
+            name: None,
             history: Vec::new(),
             writer: None,
         });
@@ -94,6 +97,7 @@ pub fn begin(
         return Ok(Begun {
             id: id.to_owned(),
             continued: false,
+            name: None,
             history: Vec::new(),
             writer: Some(writer),
         });
@@ -116,13 +120,7 @@ pub fn begin(
     if bound {
         binding::check(resumed.writer.id(), resumed.binding.as_ref(), &binding)?;
     }
-    if resumed.torn > 0 {
-        say::line(format_args!(
-            "session {}: a process ended while it was saving a message; its {} bytes were cut off",
-            resumed.writer.id(),
-            resumed.torn
-        ));
-    }
+    say_torn(&resumed);
     let history: Vec<_> = resumed.history.into_iter().map(of_earlier).collect();
     if matches!(named, Named::Copy { .. }) {
         let attachments = resumed.writer.path().with_extension("media");
@@ -140,6 +138,7 @@ pub fn begin(
         return Ok(Begun {
             id: id.to_owned(),
             continued: true,
+            name: None,
             history,
             writer: Some(writer),
         });
@@ -147,13 +146,25 @@ pub fn begin(
     Ok(Begun {
         id: resumed.writer.id().to_owned(),
         continued: true,
+        name: resumed.name,
         history,
         writer: Some(resumed.writer),
     })
 }
 
+/// Says what a process left half-written that died.
+pub fn say_torn(resumed: &Resumed) {
+    if resumed.torn > 0 {
+        say::line(format_args!(
+            "session {}: a process ended while it was saving a message; its {} bytes were cut off",
+            resumed.writer.id(),
+            resumed.torn
+        ));
+    }
+}
+
 /// A message without the number of its prompt: this process counts from the beginning.
-fn of_earlier(message: Arc<Message>) -> Arc<Message> {
+pub fn of_earlier(message: Arc<Message>) -> Arc<Message> {
     let mut message = Arc::unwrap_or_clone(message);
     message.prompt = None;
     Arc::new(message)
@@ -232,6 +243,20 @@ impl Kept {
         })
     }
 
+    fn name(&self, name: &str) -> WriteJob {
+        let Some(writer) = self.writer.clone() else {
+            return nothing();
+        };
+        let name = name.to_owned();
+        Box::new(move || {
+            writer
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .rename(&name, unix_ms())
+                .map_err(|error| error.to_string())
+        })
+    }
+
     fn approval(&self, source: &UnapprovedSource) -> WriteJob {
         let approvals = self.start.approvals.clone();
         let files = approvals.give(source);
@@ -283,6 +308,7 @@ impl Durable for Kept {
             }
             WriteBody::Turn(messages) | WriteBody::Beside(messages) => self.save(messages, true),
             WriteBody::Setting(Setting::Approvals(mode)) => self.mode(mode),
+            WriteBody::Setting(Setting::Name(name)) => self.name(name),
             WriteBody::Approval(source) => self.approval(source),
             WriteBody::Permissions(updates) => self.permits(updates),
             // Other settings are kept nowhere.

@@ -27,6 +27,7 @@ mod registry;
 mod safe;
 mod say;
 mod session;
+mod sessions;
 mod settings;
 mod skills;
 mod spec;

@@ -21,6 +21,7 @@ use crate::mcp;
 use crate::media;
 use crate::protocols::{Opening, Served};
 use crate::say::{self, Stop};
+use crate::sessions::{Others, file};
 use crate::settings::values::{Api, Approval};
 use crate::settings::{Model, Provider, Settings};
 use crate::start::Start;
@@ -104,6 +105,7 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
     let world = World {
         snapshots,
         backend,
+        sessions: Some(Box::new(Others::new(start.clone(), P::session_ids(args)))),
         durable: Box::new(Kept::new(start.clone(), begun.writer)),
         reload: Box::new(disk),
         mcp: mcp::world(args, start, &servers, &begun.id, parts.frozen.tools),
@@ -243,6 +245,7 @@ fn session<P: Served>(
     }
     // What is kept is safe before the end of its turn is said, whatever the contract asks for.
     config.policy.gates.turn_end |= begun.writer.is_some();
+    config.policy.gates.name |= begun.writer.is_some();
     config.timeouts.stall_us = Some(micros(settings.idle_limit));
     config.timeouts.approval_us = settings.approval_limit.map(micros);
     config.budgets.steps = Some(settings.max_steps);
@@ -252,8 +255,8 @@ fn session<P: Served>(
     let project: Text = start.project.to_string_lossy().into();
     let info = SessionInfo {
         session: (&*begun.id).into(),
-        name: None,
-        file: None,
+        name: begun.name.as_deref().map(Into::into),
+        file: begun.writer.as_ref().map(file),
         generation: generation.into(),
         root: Some(project.clone()),
         cwd: project,

@@ -30,5 +30,6 @@ pub use media::{BODY_MAX, Body, Media, MediaSource};
 pub use model::{Backend, Door, HttpProvider, PART_MAX, Part};
 pub use secret::Secret;
 pub use world::{
-    Anew, Asked, Durable, Fixed, Forget, Reload, ReloadJob, Reloaded, World, WriteJob,
+    Anew, Asked, Durable, Fixed, Forget, OpenJob, Opened, Reload, ReloadJob, Reloaded, Sessions,
+    World, WriteJob,
 };

@@ -1,6 +1,6 @@
 //! What the embedder gives a driver: the outside world of one session.
 
-use turnwire::vocab::{Frozen, Text, WriteBody};
+use turnwire::vocab::{Frozen, OpenBody, OpenFault, OtherSession, Text, WriteBody};
 
 use crate::hooks::Hooks;
 use crate::mcp::Mcp;
@@ -97,6 +97,31 @@ impl Durable for Forget {
     }
 }
 
+/// Another session that is ready to take the place of the one that is open.
+pub struct Opened {
+    /// What the session is told of it.
+    pub other: Box<OtherSession>,
+    /// Where its writes go; `None`: where they went so far, since it is the one that is open.
+    pub durable: Option<Box<dyn Durable>>,
+}
+
+impl std::fmt::Debug for Opened {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Opened")
+            .field("other", &self.other)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Opens another session. It runs on the storage thread and may block; if it fails nothing has changed.
+pub type OpenJob = Box<dyn FnOnce() -> Result<Opened, OpenFault> + Send>;
+
+/// Where other sessions come from.
+pub trait Sessions: Send {
+    /// Takes what the opening needs. `from` is the file of the session that is open, if it has one.
+    fn prepare(&mut self, which: &OpenBody<'_>, from: Option<&str>) -> OpenJob;
+}
+
 /// The outside world of one session.
 pub struct World {
     /// Where model requests go.
@@ -109,6 +134,8 @@ pub struct World {
     pub hooks: Hooks,
     /// Where durable writes go.
     pub durable: Box<dyn Durable>,
+    /// Where other sessions come from; `None`: there are none.
+    pub sessions: Option<Box<dyn Sessions>>,
     /// Reads the configuration anew.
     pub reload: Box<dyn Reload>,
     /// Media that messages refer to; [`Media::none`] where nothing is kept.

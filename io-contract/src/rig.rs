@@ -424,6 +424,7 @@ pub(crate) fn parts(
         backend,
         toolbox,
         hooks,
+        sessions: None,
         durable: Box::new(Disk {
             fails: options.fail_writes,
             folder: root.to_owned(),

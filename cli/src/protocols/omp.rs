@@ -23,10 +23,8 @@ impl Served for Omp {
     }
 
     fn face(opening: &Opening<'_>) -> ServerConfig {
-        let file = opening.begun.writer.as_ref().map(|writer| writer.path());
         ServerConfig {
             models: models(opening),
-            session_file: file.map(|path| path.to_string_lossy().into()),
             ui: opening.args.foreign.screen,
             ..ServerConfig::new(opening.seed)
         }

@@ -10,8 +10,8 @@ use turnwire::model::script::ScriptReply;
 use turnwire::model::{Api, ReplyDecoder, ReplyLimits, encode_with_media};
 use turnwire::vocab::{
     Agent, Block, CallId, CommandId, Due, Effect, EffectBody, Failure, FailureKind, Frozen, HookId,
-    Input, JobId, McpFact, McpServer, ModelChunk, Now, PermissionUpdate, RequestId, RunId, Text,
-    ToolOutcome, ToolSpec, ToolUpdate, WriteBody, WriteId,
+    Input, JobId, McpFact, McpServer, ModelChunk, Now, OpenFault, PermissionUpdate, RequestId,
+    RunId, Text, ToolOutcome, ToolSpec, ToolUpdate, WriteBody, WriteId,
 };
 
 use super::jobs::Records;
@@ -22,7 +22,7 @@ use crate::mcp::{Act, Book, News, Place, ServerCall, ServerConfig, ServerRun};
 use crate::media::Body;
 use crate::model::{Backend, HttpProvider};
 use crate::tools::{RestoreJob, SnapshotJob, ToolJob, Toolbox};
-use crate::world::{World, WriteJob};
+use crate::world::{Durable, OpenJob, World, WriteJob};
 
 /// An effect that is ready to start, for the driver.
 #[derive(Debug)]
@@ -119,6 +119,10 @@ enum Work {
         command: CommandId,
         job: RestoreJob,
     },
+    Open {
+        command: CommandId,
+        job: OpenJob,
+    },
 }
 
 struct LiveModel {
@@ -144,7 +148,7 @@ pub(super) struct Effects {
     /// Effects that wait until the output is written up to a mark.
     waiting: VecDeque<(u64, Work)>,
     /// Settlements that need no job, in order.
-    ready: VecDeque<Input<'static>>,
+    pub(super) ready: VecDeque<Input<'static>>,
     models: BTreeMap<RequestId, LiveModel>,
     /// Running tools; without a stopper they are being stopped.
     pub(super) tools: BTreeMap<Caller, Option<Stopper>>,
@@ -157,6 +161,8 @@ pub(super) struct Effects {
     servers: BTreeMap<ServerRun, Option<Stopper>>,
     mcp: Option<Book>,
     storage: Option<mpsc::Sender<StorageJob>>,
+    /// Where the writes of a session go that is ready to be the open one.
+    pub(super) ready_to_go: Option<Box<dyn Durable>>,
     /// Requests that went to a script, retries included.
     requests: u64,
 }
@@ -177,6 +183,7 @@ impl Effects {
             records: Records::default(),
             hooks: BTreeMap::new(),
             storage: None,
+            ready_to_go: None,
             requests: 0,
         }
     }
@@ -303,6 +310,15 @@ impl Effects {
                     None => return self.act(effect),
                 }
             }
+            (Effect::OpenSession(command), Some(EffectBody::Open { which, from })) => {
+                match &mut self.world.sessions {
+                    Some(sessions) => Work::Open {
+                        command: *command,
+                        job: sessions.prepare(&which, from),
+                    },
+                    None => return self.act(effect),
+                }
+            }
             _ => return self.act(effect),
         };
         self.waiting.push_back((mark, work));
@@ -365,8 +381,10 @@ impl Effects {
                 });
             }
             Effect::OpenSession(command) => {
-                let info = Err("this driver opens no other sessions".into());
-                self.ready.push_back(Input::Opened { command, info });
+                let other = Err(OpenFault::Failed(
+                    "this driver opens no other sessions".into(),
+                ));
+                self.ready.push_back(Input::Opened { command, other });
             }
             // Tools finish by themselves, and what is named last belongs to effects that failed above.
             Effect::DetachTool(_) | Effect::StopRun(_) => {}
@@ -474,6 +492,7 @@ impl Effects {
             Work::Store { write, job } => self.store(write, job),
             Work::Snapshot { call, job } => self.snapshot(call, job),
             Work::Restore { command, job } => self.restore(command, job),
+            Work::Open { command, job } => self.open(command, job),
         }
     }
 
@@ -712,6 +731,7 @@ impl Effects {
             | Report::Reloaded(..)
             | Report::Snapshotted(..)
             | Report::Restored(..)
+            | Report::Opened(..)
             | Report::Answered => {}
         }
     }
@@ -745,7 +765,7 @@ pub fn crashed(what: &str, panic: &(dyn Any + Send)) -> String {
     format!("{what} crashed: {}", panic_text(panic))
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> String {
+pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "no message".into())

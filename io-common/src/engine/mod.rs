@@ -15,6 +15,7 @@ mod jobs;
 mod later;
 mod mcp;
 mod reload;
+mod sessions;
 #[cfg(test)]
 mod tests;
 
@@ -25,8 +26,8 @@ use turnwire::frame::LineSplitter;
 use turnwire::protocol::{Protocol, Server, ServerOutput};
 use turnwire::vocab::{
     Agent, Block, CallId, Command, CommandId, Due, HookId, HookReply, Input, JobId, JobOutput,
-    JobStart, JobState, JobUpdate, Misuse, Now, Output as AgentOutput, Progress, RequestId,
-    Restoration, Signal, Text, ToolUpdate, What, WriteId,
+    JobStart, JobState, JobUpdate, Misuse, Now, OpenFault, Output as AgentOutput, Progress,
+    RequestId, Restoration, Signal, Text, ToolUpdate, What, WriteId,
 };
 
 use crate::error::Error;
@@ -35,7 +36,7 @@ use crate::input::HostInput;
 use crate::mcp::{News, ServerRun};
 use crate::model::Part;
 use crate::output::{Output, Written};
-use crate::world::{Reloaded, World};
+use crate::world::{Opened, Reloaded, World};
 
 use effects::Effects;
 pub use effects::{Job, crashed, failed};
@@ -96,6 +97,8 @@ pub enum Report {
     Snapshotted(CallId, ToolUpdate),
     /// Files were put back, or weren't.
     Restored(CommandId, Result<Box<Restoration>, Text>),
+    /// Another session is ready, or isn't.
+    Opened(CommandId, Result<Opened, OpenFault>),
     /// An answer that took its time is there, or never comes.
     Answered,
     /// News of an MCP server. [`News::Down`] ends its run.
@@ -333,8 +336,11 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
         loop {
             match self.agent.poll_output() {
                 Some(AgentOutput::Event(event)) => {
-                    if let What::Job(_, record) = &event.what {
-                        self.effects.keep_job(record);
+                    match &event.what {
+                        What::Job(_, record) => self.effects.keep_job(record),
+                        // What is written from here on is written there.
+                        What::Opened(_) => self.effects.go_over(),
+                        _ => {}
                     }
                     self.server.handle_event(event);
                 }
@@ -508,6 +514,11 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
             }
             Report::Restored(command, outcome) => {
                 give(&mut self.agent, Input::Restored { command, outcome }, now)?;
+                self.drain()
+            }
+            Report::Opened(command, outcome) => {
+                let other = self.effects.opened(outcome);
+                give(&mut self.agent, Input::Opened { command, other }, now)?;
                 self.drain()
             }
             Report::Answered => {

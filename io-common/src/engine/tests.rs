@@ -121,6 +121,7 @@ fn effects_in(root: &Path, snapshots: Option<Snapshots>, report: Reporter) -> Ef
         backend: Backend::Scripted(Arc::new(Script::parse("").unwrap())),
         hooks: Hooks::new(HooksConfig::beside(&tools, "s", Vec::new())),
         toolbox: Toolbox::new(tools).unwrap(),
+        sessions: None,
         durable: Box::new(Forget),
         reload: Box::new(Fixed { tools: 0 }),
         media: crate::Media::none(),

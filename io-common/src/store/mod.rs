@@ -64,6 +64,8 @@ pub struct Resumed {
     /// Its messages, oldest first, exactly as they were saved. Numbers of prompts in them are those of the processes
     /// that wrote them.
     pub history: Vec<Arc<Message>>,
+    /// Its name for people, if it has one.
+    pub name: Option<String>,
     /// Who served the model at first; `None` if that wasn't kept.
     pub binding: Option<Binding>,
     /// Bytes of a line without its end that were cut off: what a process was writing when it died. 0 if there were
@@ -130,6 +132,29 @@ impl Store {
         let sessions = self.list()?;
         let mut sessions = sessions.into_iter();
         Ok(sessions.find(|entry| entry.project == project && entry.id == id))
+    }
+
+    /// The session of a transcript, wherever that lies: its store, and what is known of it. `None`: there is no such file,
+    /// or its name is none of a transcript.
+    ///
+    /// # Errors
+    /// [`Error`] if the index beside it, or the beginning of the transcript, can't be read.
+    pub fn of_transcript(path: &Path) -> Result<Option<(Store, Entry)>, Error> {
+        let id = path.file_stem().and_then(|stem| stem.to_str());
+        let named = path.extension().is_some_and(|ending| ending == "jsonl");
+        let (Some(id), Some(folder)) = (id.filter(|id| named && is_id(id)), path.parent()) else {
+            return Ok(None);
+        };
+        if !path.is_file() {
+            return Ok(None);
+        }
+        let store = Store::at(folder.to_owned());
+        let listed = store.list()?.into_iter().find(|entry| entry.id == id);
+        let entry = match listed {
+            Some(entry) => entry,
+            None => transcript::entry(path, id)?,
+        };
+        Ok(Some((store, entry)))
     }
 
     /// Takes a session over: its lock first, then its messages.

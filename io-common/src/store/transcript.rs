@@ -21,6 +21,8 @@ pub struct Writer {
     store: Store,
     entry: Entry,
     binding: Option<Binding>,
+    /// The session that it comes from.
+    parent: Option<String>,
     open: Option<Open>,
     /// The messages of the running turn that are saved already.
     partly: BTreeSet<MessageId>,
@@ -45,6 +47,7 @@ impl Writer {
             store,
             entry,
             binding: None,
+            parent: None,
             open: None,
             partly: BTreeSet::new(),
             unsaved: Vec::new(),
@@ -54,6 +57,25 @@ impl Writer {
     /// Keeps with a new session who serves its model. Without a meaning once a message was saved.
     pub fn bind(&mut self, binding: Binding) {
         self.binding = Some(binding);
+    }
+
+    /// Keeps with a new session which one it comes from, as its host names that. Without a meaning once a message was
+    /// saved.
+    pub fn descend(&mut self, parent: String) {
+        self.parent = Some(parent);
+    }
+
+    /// Gives the session a name for people, which is also its title. Once it returns the name is safe.
+    ///
+    /// # Errors
+    /// [`Error`], when the name, or the index, may not be safe.
+    pub fn rename(&mut self, name: &str, now_ms: u64) -> Result<(), Error> {
+        let mut line = Vec::new();
+        format::write_name(&mut line, name);
+        self.append(&line)?;
+        self.entry.title = name.chars().take(TITLE).collect();
+        self.entry.updated_at = now_ms;
+        index::save(&self.store.index(), &self.store.folder, &self.entry)
     }
 
     /// The session's id.
@@ -94,7 +116,11 @@ impl Writer {
             }
             return Ok(());
         }
-        let appended = self.append(&new);
+        let mut lines = Vec::new();
+        for message in &new {
+            format::write_message(&mut lines, message);
+        }
+        let appended = self.append(&lines);
         if appended.is_ok() {
             self.unsaved.clear();
             self.partly.extend(new.iter().map(|message| message.id));
@@ -123,26 +149,22 @@ impl Writer {
         }
     }
 
-    fn append(&mut self, messages: &[Arc<Message>]) -> Result<(), Error> {
+    /// Adds whole lines; the first of all stand behind the head.
+    fn append(&mut self, lines: &[u8]) -> Result<(), Error> {
         let path = self.store.transcript(&self.entry.id);
         let open = match &mut self.open {
             Some(open) => open,
             none => none.insert(begin(&self.store, &self.entry.id, &path)?),
         };
-        let mut lines = Vec::new();
-        if open.length == 0 {
-            format::write_head(&mut lines, &self.entry, self.binding.as_ref());
+        if open.length > 0 {
+            return open.append(&path, lines);
         }
-        for message in messages {
-            format::write_message(&mut lines, message);
-        }
-        let first = open.length == 0;
-        open.append(&path, &lines)?;
-        if first {
-            disk::sync_folder(&self.store.folder)
-                .map_err(|error| Error::io(&self.store.folder, error))?;
-        }
-        Ok(())
+        let mut all = Vec::new();
+        let parent = self.parent.as_deref();
+        format::write_head(&mut all, &self.entry, parent, self.binding.as_ref());
+        all.extend_from_slice(lines);
+        open.append(&path, &all)?;
+        disk::sync_folder(&self.store.folder).map_err(|error| Error::io(&self.store.folder, error))
     }
 }
 
@@ -222,6 +244,7 @@ pub(super) fn resume(store: Store, entry: Entry, lock: File) -> Result<Resumed, 
     };
     let Found {
         history,
+        name,
         binding,
         length,
         torn,
@@ -240,6 +263,7 @@ pub(super) fn resume(store: Store, entry: Entry, lock: File) -> Result<Resumed, 
     Ok(Resumed {
         writer,
         history,
+        name,
         binding,
         torn,
     })
@@ -248,6 +272,7 @@ pub(super) fn resume(store: Store, entry: Entry, lock: File) -> Result<Resumed, 
 /// What a transcript holds.
 struct Found {
     history: Vec<Arc<Message>>,
+    name: Option<String>,
     binding: Option<Binding>,
     /// Of its whole lines, in bytes.
     length: u64,
@@ -259,7 +284,7 @@ fn read(path: &Path, file: &File, id: &str) -> Result<Found, Error> {
     let mut reader = BufReader::new(file);
     let mut decoder = format::Decoder::default();
     let mut line = Vec::new();
-    let (mut history, mut bound) = (Vec::new(), None);
+    let (mut history, mut bound, mut name) = (Vec::new(), None, None);
     let mut seen = BTreeSet::new();
     let (mut number, mut length) = (0, 0);
     loop {
@@ -273,6 +298,7 @@ fn read(path: &Path, file: &File, id: &str) -> Result<Found, Error> {
             }
             return Ok(Found {
                 history,
+                name,
                 binding: bound,
                 length,
                 torn: count,
@@ -281,12 +307,20 @@ fn read(path: &Path, file: &File, id: &str) -> Result<Found, Error> {
         number += 1;
         let damaged = |why: String| Error::damaged(path, number, why);
         match (number, decoder.line(content).map_err(damaged)?) {
-            (1, Line::Head { id: found, binding }) if found == id => bound = binding,
+            (
+                1,
+                Line::Head {
+                    id: found, binding, ..
+                },
+            ) if found == id => bound = binding,
             (1, Line::Head { id: found, .. }) => {
                 return Err(damaged(format!("it is of the session {found:?}")));
             }
-            (1, Line::Message(_)) => return Err(damaged("it has no first line".to_owned())),
+            (1, Line::Message(_) | Line::Name(_)) => {
+                return Err(damaged("it has no first line".to_owned()));
+            }
             (_, Line::Head { .. }) => return Err(damaged("it begins a second time".to_owned())),
+            (_, Line::Name(line)) => name = Some(line),
             (_, Line::Message(message)) => {
                 if !seen.insert(message.id) {
                     return Err(damaged(format!("message {} is there twice", message.id.0)));
@@ -295,6 +329,34 @@ fn read(path: &Path, file: &File, id: &str) -> Result<Found, Error> {
             }
         }
         length += count;
+    }
+}
+
+/// What the first line of a transcript says of it; its title isn't known there.
+pub(super) fn entry(path: &Path, id: &str) -> Result<Entry, Error> {
+    let file = File::open(path).map_err(|error| Error::io(path, error))?;
+    let mut line = Vec::new();
+    BufReader::new(file)
+        .read_until(b'\n', &mut line)
+        .map_err(|error| Error::io(path, error))?;
+    let damaged = |why: String| Error::damaged(path, 1, why);
+    let content = line.strip_suffix(b"\n");
+    let content = content.ok_or_else(|| damaged("it has no first line".to_owned()))?;
+    match format::Decoder::default().line(content).map_err(damaged)? {
+        Line::Head {
+            id: found,
+            project,
+            created_at,
+            ..
+        } if found == id => Ok(Entry {
+            id: found,
+            project,
+            title: String::new(),
+            created_at,
+            updated_at: created_at,
+        }),
+        Line::Head { id: found, .. } => Err(damaged(format!("it is of the session {found:?}"))),
+        Line::Message(_) | Line::Name(_) => Err(damaged("it has no first line".to_owned())),
     }
 }
 

@@ -23,8 +23,6 @@ pub struct ServerConfig {
     /// The models that are known, as the catalogue's objects: each has at least `provider` and `id`. They complete
     /// `get_state`, and are the default answer to [`OmpAsk::Models`] and [`OmpAsk::FindModel`].
     pub models: Vec<RawJson>,
-    /// The session's file, if it has one, for `get_state` and `get_session_stats`.
-    pub session_file: Option<Text>,
     /// Slash commands, as objects. Empty: those of the session.
     pub commands: Vec<RawJson>,
     /// The host's screen is served (`--mode rpc-ui`): approvals are asked there. They are in the other mode, too, since
@@ -38,7 +36,6 @@ impl ServerConfig {
         ServerConfig {
             seed,
             models: Vec::new(),
-            session_file: None,
             commands: Vec::new(),
             ui: false,
         }

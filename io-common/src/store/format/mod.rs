@@ -12,7 +12,7 @@ use turnwire::vocab::Message;
 use super::Binding;
 
 pub(super) use read::Decoder;
-pub(super) use write::{write_head, write_message};
+pub(super) use write::{write_head, write_message, write_name};
 
 /// One line.
 #[derive(Debug)]
@@ -21,9 +21,15 @@ pub(super) enum Line {
     Head {
         /// The session that the transcript is of.
         id: String,
+        /// The project that it worked in.
+        project: String,
+        /// When it began, in milliseconds since the Unix epoch.
+        created_at: u64,
         /// Who served the model at first.
         binding: Option<Binding>,
     },
+    /// The session's name for people, from here on.
+    Name(String),
     /// A message.
     Message(Message),
 }

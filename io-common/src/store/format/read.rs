@@ -26,6 +26,9 @@ struct HeadLine<'a> {
     version: u64,
     #[serde(borrow)]
     id: Str<'a>,
+    #[serde(borrow)]
+    project: Str<'a>,
+    created_at: u64,
     #[serde(borrow, default)]
     provider: Option<Str<'a>>,
     #[serde(borrow, default)]
@@ -34,6 +37,12 @@ struct HeadLine<'a> {
     model: Option<Str<'a>>,
     #[serde(borrow, default)]
     route: Option<Str<'a>>,
+}
+
+#[derive(Deserialize)]
+struct NameLine<'a> {
+    #[serde(borrow)]
+    name: Str<'a>,
 }
 
 #[derive(Deserialize)]
@@ -133,7 +142,13 @@ impl Decoder {
                 Ok(Line::Head {
                     binding: binding(&head)?,
                     id: head.id.into_string(),
+                    project: head.project.into_string(),
+                    created_at: head.created_at,
                 })
+            }
+            "name" => {
+                let line: NameLine<'_> = object.decode().map_err(|fault| fault.to_string())?;
+                Ok(Line::Name(line.name.into_string()))
             }
             "message" => {
                 let line: MessageLine<'_> = object.decode().map_err(|fault| fault.to_string())?;

@@ -7,18 +7,34 @@ use super::is_plain;
 use crate::store::{Binding, Entry, VERSION};
 
 /// Appends the first line of a transcript.
-pub(in crate::store) fn write_head(out: &mut Vec<u8>, entry: &Entry, binding: Option<&Binding>) {
+pub(in crate::store) fn write_head(
+    out: &mut Vec<u8>,
+    entry: &Entry,
+    parent: Option<&str>,
+    binding: Option<&Binding>,
+) {
     let mut line = Object::begin(out, "session");
     line.number("version", VERSION);
     line.text("id", &entry.id);
     line.text("project", &entry.project);
     line.number("created_at", entry.created_at);
+    if let Some(parent) = parent {
+        line.text("parent", parent);
+    }
     if let Some(binding) = binding {
         line.text("provider", &binding.provider);
         line.text("provider_type", &binding.kind);
         line.text("model", &binding.model);
         line.text("route", &binding.route);
     }
+    line.end();
+    out.push(b'\n');
+}
+
+/// Appends the line of a name.
+pub(in crate::store) fn write_name(out: &mut Vec<u8>, name: &str) {
+    let mut line = Object::begin(out, "name");
+    line.text("name", name);
     line.end();
     out.push(b'\n');
 }

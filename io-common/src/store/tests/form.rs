@@ -18,7 +18,7 @@ fn written(message: &Message) -> String {
 fn read(line: &str) -> Result<Message, String> {
     match Decoder::default().line(line.as_bytes())? {
         Line::Message(message) => Ok(message),
-        Line::Head { .. } => Err("a head".to_owned()),
+        Line::Head { .. } | Line::Name(_) => Err("no message".to_owned()),
     }
 }
 
@@ -241,12 +241,12 @@ fn who_served_the_model_at_first_is_kept_whole_or_not_at_all() {
             created_at: 1,
             updated_at: 1,
         };
-        write_head(&mut out, &entry, binding);
+        write_head(&mut out, &entry, None, binding);
         String::from_utf8(out).unwrap()
     };
     let found = |line: &str| match Decoder::default().line(line.trim_end().as_bytes())? {
         Line::Head { binding, .. } => Ok(binding),
-        Line::Message(_) => Err("a message".to_owned()),
+        Line::Message(_) | Line::Name(_) => Err("no head".to_owned()),
     };
     let binding = Binding {
         provider: "sol \u{2028}".to_owned(),

@@ -8,7 +8,7 @@ use super::run::Encoded;
 use crate::json::{Raw, Str, scan_value};
 use crate::protocol::omp::codec::{cursor_decode, cursor_encode};
 use crate::protocol::omp::wire::{Any, HOST_RULES, Num};
-use crate::vocab::MessageId;
+use crate::vocab::{Message, MessageId, Role};
 
 /// The most bytes of messages on a page, brackets and commas included.
 const PAGE_BYTES: usize = 786_432;
@@ -28,6 +28,19 @@ pub(super) fn entry_id(message: MessageId) -> String {
         (message.0 as u32) << 1
     };
     format!("{:08x}", mixed(number))
+}
+
+/// The id of the entry of a message. A result goes by its call: its own number is known only once it is written.
+pub(super) fn entry_of(message: &Message) -> String {
+    entry_id(match &message.role {
+        Role::Tool { call, .. } => MessageId::of_result(*call),
+        Role::User
+        | Role::Assistant
+        | Role::Note
+        | Role::Summary
+        | Role::Shell
+        | Role::Other(_) => message.id,
+    })
 }
 
 /// A permutation of 32 bits.

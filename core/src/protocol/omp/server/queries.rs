@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::commands::payload;
-use super::entries::{self, Entry, entry_id};
+use super::entries::{self, Entry, entry_of};
 use super::message::{pico_dollars, raw};
 use super::ticket::Ticket;
 use super::{Face, Pending, outside};
@@ -83,7 +83,7 @@ impl Face {
             .history()
             .iter()
             .map(|message| Entry {
-                id: entry_id(message.id),
+                id: entry_of(message),
                 at_ms: message.at_ms,
                 message: run.history_json(message, models, info),
             })
@@ -117,6 +117,12 @@ impl Face {
         self.mirror
             .info()
             .map_or_else(|| "".into(), |info| info.session.clone())
+    }
+
+    /// The session's file, if it has one.
+    pub(super) fn session_file(&self) -> Option<Str<'_>> {
+        let file = self.mirror.info()?.file.as_deref();
+        file.map(Str::from)
     }
 
     fn state(&self) -> Vec<u8> {
@@ -153,7 +159,7 @@ impl Face {
             steering_mode: word(&self.own.steering_mode, drain(settings.steer_drain)),
             follow_up_mode: word(&self.own.follow_up_mode, drain(settings.follow_up_drain)),
             interrupt_mode: word(&self.own.interrupt_mode, interrupting),
-            session_file: self.config.session_file.as_deref().map(Str::from),
+            session_file: self.session_file(),
             session_id: (&*info.session).into(),
             session_name: info.name.as_deref().map(Str::from),
             auto_compaction_enabled: Some(settings.auto_compact),
@@ -213,7 +219,7 @@ impl Face {
             .fold(0u64, |sum, model| sum.saturating_add(model.pico_usd));
         let session = self.session();
         payload(&Data::Stats(SessionStats {
-            session_file: self.config.session_file.as_deref().map(Str::from),
+            session_file: self.session_file(),
             session_id: (&*session).into(),
             user_messages: count(&|message| message.role == Role::User),
             assistant_messages: count(&|message| message.role == Role::Assistant),
@@ -245,7 +251,7 @@ impl Face {
         payload(&Data::BranchMessages(BranchMessages {
             messages: messages
                 .map(|message| BranchMessage {
-                    entry_id: entry_id(message.id).into(),
+                    entry_id: entry_of(message).into(),
                     text: message.text().into(),
                     ..BranchMessage::default()
                 })

@@ -52,8 +52,11 @@ impl Face {
         if event.run != RunId::MAIN {
             return;
         }
+        // What a change of the session closes is dropped with its turn; what closed by itself goes on.
         if self.changing && closes(&event.what) {
             self.printer.keep_back();
+        } else if opens(&event.what) {
+            self.printer.let_go(out);
         }
         self.session_event(event, before.as_ref(), trigger, out);
         self.run_event(event, out);
@@ -272,6 +275,7 @@ impl Face {
         self.run.reset();
         self.pending_work = false;
         self.own.todos = None;
+        self.own.goal = super::goals::GoalNote::default();
         self.say_commands(out);
         self.opened = true;
     }
@@ -641,8 +645,22 @@ impl Face {
 /// The neutral word for what comes after a turn, beside this module's own.
 type Pending_ = crate::vocab::Pending;
 
+/// Whether an event begins something of a run.
+fn opens(what: &What) -> bool {
+    matches!(
+        what,
+        What::StepStarted { .. }
+            | What::RequestStarted { .. }
+            | What::RetryScheduled { .. }
+            | What::MessageStarted { .. }
+            | What::BlockStarted { .. }
+            | What::ToolStarted { .. }
+            | What::ToolProgress { .. }
+            | What::CompactionStarted { .. }
+    )
+}
+
 /// Whether an event closes something of a run.
-#[allow(clippy::wildcard_enum_match_arm, reason = "the rest opens or tells")]
 fn closes(what: &What) -> bool {
     matches!(
         what,

@@ -3,7 +3,8 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::entries::entry_id;
+use super::commands::payload;
+use super::entries::entry_of;
 use super::ticket::Ticket;
 use super::{Face, Pending};
 use crate::json::Str;
@@ -81,9 +82,9 @@ impl Face {
     /// The number of the message whose entry has this id, as sessions name their entries.
     fn message_of(&self, entry: &str, user: bool) -> Option<Text> {
         let history = self.mirror.history();
-        let found = history.iter().find(|message| {
-            (!user || message.role == Role::User) && entry_id(message.id) == entry
-        })?;
+        let found = history
+            .iter()
+            .find(|message| (!user || message.role == Role::User) && entry_of(message) == entry)?;
         Some(format!("{}", found.id.0).into())
     }
 
@@ -105,6 +106,8 @@ impl Face {
                     (Refusal::Unknown, Change::Switch { path }) => {
                         format!("File not found: {path}")
                     }
+                    (Refusal::Unknown, Change::Branch) => "Invalid entry ID for branching".into(),
+                    (Refusal::Unknown, Change::Fork) => "Invalid entry ID for forking".into(),
                     (Refusal::Unsupported(_), Change::Open) => {
                         "open_session requires session persistence (omit --no-session)".into()
                     }
@@ -120,7 +123,7 @@ impl Face {
             self.printer.drop_kept();
         }
         let session = self.session();
-        let data = match change {
+        let json = payload(&match change {
             Change::New | Change::Switch { .. } | Change::Fork => Data::Cancelled(Cancelled {
                 cancelled: vetoed,
                 ..Cancelled::default()
@@ -129,7 +132,7 @@ impl Face {
                 cancelled: vetoed,
                 resumed: self.mirror.info().is_some_and(|info| info.continued),
                 session_id: Str::from(&*session),
-                session_file: None,
+                session_file: self.session_file(),
                 ..Opened::default()
             }),
             Change::Branch => Data::Branched(Branched {
@@ -137,7 +140,7 @@ impl Face {
                 cancelled: vetoed,
                 ..Branched::default()
             }),
-        };
-        self.data(ticket, &data, out);
+        });
+        self.give(ticket, Some(&json), out);
     }
 }
