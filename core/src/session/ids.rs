@@ -18,6 +18,9 @@ pub(super) struct Ids {
     own_prompt: u64,
 }
 
+/// A history that holds higher numbers was written by nobody who counted; there must be room above them.
+const MOST: u64 = 1 << 60;
+
 fn next(id: &mut u64) -> u64 {
     *id += 1;
     *id
@@ -26,8 +29,8 @@ fn next(id: &mut u64) -> u64 {
 impl Ids {
     /// Counts on from the higher of what was given out and what a history holds.
     pub fn go_on_after(&mut self, message: u64, call: u64) {
-        self.message = self.message.max(message);
-        self.call = self.call.max(call);
+        self.message = self.message.max(message.min(MOST));
+        self.call = self.call.max(call.min(MOST));
     }
 
     pub fn turn(&mut self) -> u64 {

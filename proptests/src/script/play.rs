@@ -420,7 +420,12 @@ fn other(pick: u8) -> Option<Command> {
         Command::Job(JobCommand::Snapshot),
         Command::Recall(vec![]),
         Command::Recall(batch()),
-        Command::Session(SessionCommand::Fork(None)),
+        Command::Session(match pick / 19 % 4 {
+            0 => SessionCommand::Fork(None),
+            1 => SessionCommand::New { parent: None },
+            2 => SessionCommand::Switch(Text::from("there")),
+            _ => SessionCommand::Branch(Text::from("1")),
+        }),
         Command::Rewind {
             to: RewindTo::Checkpoint(CheckpointId(1)),
             dry_run: true,
@@ -454,6 +459,33 @@ fn other(pick: u8) -> Option<Command> {
     ];
     let at = usize::from(pick) % commands.len();
     commands.into_iter().nth(at)
+}
+
+/// What becomes of a change of the session: there is one to go to, it is the very one, or there is none.
+fn other_session(command: CommandId) -> Result<Box<OtherSession>, OpenFault> {
+    let recalled = (1..).zip(batch()).map(|(id, message)| {
+        let mut message = Message::clone(&message);
+        message.id = MessageId(id);
+        Arc::new(message)
+    });
+    match command.0 % 4 {
+        0 => Err(OpenFault::Missing),
+        1 => Ok(Box::new(OtherSession {
+            session: Text::from("s"),
+            same: true,
+            ..OtherSession::default()
+        })),
+        2 => Ok(Box::new(OtherSession {
+            session: Text::from("fresh"),
+            ..OtherSession::default()
+        })),
+        _ => Ok(Box::new(OtherSession {
+            session: Text::from("other"),
+            continued: true,
+            history: recalled.collect(),
+            ..OtherSession::default()
+        })),
+    }
 }
 
 /// A command about what an agent does by itself.
@@ -705,7 +737,7 @@ pub fn settlement(id: EffectId) -> Option<Given> {
         }
         EffectId::Open(command) => Given::Else(Input::Opened {
             command,
-            info: Err(Text::from("no")),
+            other: other_session(command),
         }),
         EffectId::Run(_) => return None,
     })

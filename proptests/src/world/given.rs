@@ -169,9 +169,9 @@ impl From<&Input<'_>> for Given {
                 command: *command,
                 outcome: outcome.clone(),
             },
-            Input::Opened { command, info } => Input::Opened {
+            Input::Opened { command, other } => Input::Opened {
                 command: *command,
-                info: info.clone(),
+                other: other.clone(),
             },
             Input::Reloaded { command, outcome } => Input::Reloaded {
                 command: *command,

@@ -283,6 +283,7 @@ impl<A: Agent> World<A> {
                 Effect::RunShell(command) => EffectId::Shell(*command),
                 Effect::Snapshot { call, .. } => EffectId::Snapshot(*call),
                 Effect::Restore(command) => EffectId::Restore(*command),
+                Effect::OpenSession(command) => EffectId::Open(*command),
                 _ => continue,
             };
             if self.work.get(&id).is_none_or(|work| work.stopped) {

@@ -163,7 +163,7 @@ proptest! {
                 outcome: ToolUpdate::Done { outcome: ToolOutcome::Ok, content: vec![], show: None },
             }),
             Given::Else(Input::Job { job: JobId(far), update: JobUpdate::Ended(JobState::Interrupted) }),
-            Given::Else(Input::Opened { command: CommandId(far), info: Err(Text::from("no")) }),
+            Given::Else(Input::Opened { command: CommandId(far), other: Err(OpenFault::Missing) }),
             Given::Else(Input::Reloaded { command: CommandId(far), outcome: Err(Text::from("no")) }),
             Given::Else(Input::Restored { command: CommandId(far), outcome: Err(Text::from("no")) }),
         ];

@@ -26,6 +26,7 @@ mod model_support;
 mod neutral_fake;
 #[path = "model_support/requests.rs"]
 mod requests;
+mod session_changes;
 mod session_found;
 mod session_goals;
 mod session_guarantees;

@@ -270,7 +270,7 @@ proptest! {
             Command::Reply { ask: AskId(far), reply: Ok(Reply::Allow { input: None, updates: vec![] }) },
             Command::Reply { ask: AskId(far), reply: Err(ReplyFault::HostGone) },
             Command::ReplyPart { ask: AskId(far), content: vec![] },
-            Command::Session(SessionCommand::New { parent: None }),
+            Command::Session(SessionCommand::Branch(Text::from("far"))),
             Command::Rewind { to: RewindTo::Checkpoint(CheckpointId(far)), dry_run: false },
         ];
         let mut agent = session(story.config.clone());

@@ -126,6 +126,7 @@ breaches! {
     "S-13" PromptEndMissing(PromptId) "the ends of a turn's prompts did not follow its end directly, in order of application",
     "S-15" SettledWhile(Thing) "Settled while something was still open or waiting",
     "S-15" SettledTwice "Settled twice with nothing between",
+    "S-15" OpenedWhile(Thing) "another session was there while something of the one before was still open or waiting",
     "S-16" EndDiffers(PromptId) "a prompt did not end as the turn that it was applied into",
     "S-16" DroppedThoughApplied(PromptId) "an applied prompt ended as dropped or withdrawn",
     "S-17" NotCancelled(TurnId) "a cancel was replied to with this turn, and the turn ended otherwise",

@@ -186,6 +186,7 @@ impl Checker {
     fn main(&mut self, event: &Event) {
         let turn = self.regions.get(&RunId::MAIN).and_then(Region::turn);
         match &event.what {
+            What::Opened(_) => self.opened(turn.is_some()),
             What::Replied { command, reply } => self.replied(*command, reply, turn),
             What::Queued { prompt, lane } => self.prompts.queued(*prompt, *lane, &mut self.report),
             What::PromptApplied { prompt, turn: into } => {
@@ -307,6 +308,22 @@ impl Checker {
         );
         self.report.check(!self.settled, Breach::SettledTwice);
         self.settled = true;
+    }
+
+    /// Another session is there: nothing of the one before goes on.
+    fn opened(&mut self, in_turn: bool) {
+        if self.scope == Scope::Any {
+            return;
+        }
+        let compacting = self.region(RunId::MAIN).compacting();
+        for (open, thing) in [
+            (in_turn, Thing::Turn),
+            (compacting, Thing::Compaction),
+            (self.prompts.any_open(), Thing::Prompt),
+            (self.questions.any_open().is_some(), Thing::Question),
+        ] {
+            self.report.check(!open, Breach::OpenedWhile(thing));
+        }
     }
 
     fn close(&mut self, in_turn: bool) {

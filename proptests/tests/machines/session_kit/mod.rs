@@ -6,8 +6,8 @@ use turnwire::{
     session::{
         Session, SessionConfig,
         config::{
-            AfterCompaction, Budgets, Compaction, ErrorPartial, Futile, Gates, HoldTurn,
-            JobWhenIdle, LeftoverSteer, Limits, LocalHook, ModelConfig, Parallel, Policy,
+            AfterCompaction, Budgets, ChangeSession, Compaction, ErrorPartial, Futile, Gates,
+            HoldTurn, JobWhenIdle, LeftoverSteer, Limits, LocalHook, ModelConfig, Parallel, Policy,
             PromptHook, RefuseAt, Retry, Rule, RuleBehaviour, Snapshots, StoreFailure, Timeouts,
             ToolEndOrder, WhenBusy,
         },
@@ -271,6 +271,7 @@ fn policies() -> impl Strategy<Value = Policy> {
         turn_end,
         refusal: true,
         mode,
+        name: mode,
     });
     let flags = (any::<[bool; 12]>(), gates);
     let parallel = prop_oneof![
@@ -299,6 +300,11 @@ fn policies() -> impl Strategy<Value = Policy> {
                 jitter_percent,
                 (compaction, refuse_at),
             )| Policy {
+                change_session: match (f[10], f[11]) {
+                    (true, _) => ChangeSession::Always,
+                    (false, true) => ChangeSession::WhenIdle,
+                    (false, false) => ChangeSession::Never,
+                },
                 compaction,
                 refuse_at,
                 prompt_hook: if f[8] {
