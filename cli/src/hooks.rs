@@ -44,6 +44,7 @@ fn point(event: Event) -> HookPoint {
         Event::PreToolUse => HookPoint::PreTool,
         Event::PostToolUse => HookPoint::PostTool,
         Event::TurnEnd => HookPoint::TurnEnd,
+        Event::SessionSwitch => HookPoint::SessionSwitch,
     }
 }
 

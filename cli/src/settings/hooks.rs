@@ -99,10 +99,10 @@ impl HookTable {
     /// Why its members don't go together.
     fn mismatch(&self) -> Option<&'static str> {
         match (self.event, &self.matcher) {
-            (Event::UserPromptSubmit | Event::TurnEnd, Some(_)) => {
+            (Event::UserPromptSubmit | Event::TurnEnd | Event::SessionSwitch, Some(_)) => {
                 Some("it has a matcher, but its event has no tool to match")
             }
-            (Event::UserPromptSubmit | Event::TurnEnd, None)
+            (Event::UserPromptSubmit | Event::TurnEnd | Event::SessionSwitch, None)
             | (Event::PreToolUse | Event::PostToolUse, _) => None,
         }
     }
@@ -140,6 +140,8 @@ pub enum Event {
     PostToolUse,
     /// A turn is about to finish.
     TurnEnd,
+    /// Another session is about to take the place of the one that is open.
+    SessionSwitch,
 }
 
 /// `[[rule]]`: what becomes of some calls.

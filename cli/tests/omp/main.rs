@@ -18,5 +18,6 @@ mod foreign;
 mod frames;
 mod host;
 mod queues;
+mod sessions;
 mod tools;
 mod turns;

@@ -20,6 +20,8 @@ mod frames;
 mod host;
 #[path = "../omp/queues.rs"]
 mod queues;
+#[path = "../omp/sessions.rs"]
+mod sessions;
 #[path = "../omp/tools.rs"]
 mod tools;
 #[path = "../omp/turns.rs"]

@@ -336,11 +336,12 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
         loop {
             match self.agent.poll_output() {
                 Some(AgentOutput::Event(event)) => {
-                    match &event.what {
-                        What::Job(_, record) => self.effects.keep_job(record),
+                    if let What::Job(_, record) = &event.what {
+                        self.effects.keep_job(record);
+                    }
+                    if let What::Opened(_) = &event.what {
                         // What is written from here on is written there.
-                        What::Opened(_) => self.effects.go_over(),
-                        _ => {}
+                        self.effects.go_over();
                     }
                     self.server.handle_event(event);
                 }

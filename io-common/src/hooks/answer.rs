@@ -11,7 +11,7 @@
 //! | member | at | what |
 //! |---|---|---|
 //! | `decision` | `pre_tool_use` | `"allow"`: no question for this call. `"ask"`: a question. `"deny"`: as exit 2 |
-//! | | `user_prompt_submit`, `turn_end` | `"deny"`: as exit 2 |
+//! | | `user_prompt_submit`, `turn_end`, `session_switch` | `"deny"`: as exit 2 |
 //! | `reason` | beside `"deny"` | why |
 //! | `context` | `user_prompt_submit`, `pre_tool_use`, `post_tool_use` | text for the model |
 //! | `input` | `user_prompt_submit` | a string: the prompt's new text |
@@ -151,7 +151,7 @@ impl<'a> Answer<'a> {
         if reason.is_some() && decision != Some(Decision::Deny) {
             return Err("its answer: reason stands beside deny only".into());
         }
-        if context.is_some() && point == HookPoint::TurnEnd {
+        if context.is_some() && matches!(point, HookPoint::TurnEnd | HookPoint::SessionSwitch) {
             return out_of_place("context");
         }
         if context.is_some() && matches!(decision, Some(Decision::Ask | Decision::Deny)) {

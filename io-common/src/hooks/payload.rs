@@ -9,6 +9,7 @@
 //! | `call`, `tool`, `args` | `pre_tool_use`, `post_tool_use` | the call's number in the session, the tool's name, the arguments as the model wrote them, or as a hook changed them |
 //! | `ok`, `output`, `duration_ms` | `post_tool_use` | whether the call did what it was asked for, as `tool_end` says; the text of the result; how long the call ran |
 //! | `text` | `turn_end` | the model's last text, or null |
+//! | `facts` | `session_switch` | an object: `reason` (`new`, `open`, `switch`, `branch`, `fork`), and `target` as the host named it |
 //! | `continuation`, `continuations_left` | `turn_end` | refusals that were honoured in this turn before, and how many more will be (null: all) |
 
 use turnwire::json::{Raw, ScanRules, scan_value, write_bool, write_raw, write_str, write_u64};

@@ -43,14 +43,9 @@ pub struct Part {
 
 /// What omp owes.
 const OMP_OWES: &[(&str, &str)] = &[
-    (
-        "OMP-10",
-        "pages of a session whose history was changed on disk",
-    ),
     ("OMP-14", "an agent of ours has no subagents yet"),
     ("OMP-15", "an agent of ours has no goals yet"),
     ("OMP-16", "nobody here talks; a host is told so"),
-    ("OMP-19", "a session can't be forked or branched yet"),
 ];
 
 /// Protocols that are being built: their ids are in no table yet.

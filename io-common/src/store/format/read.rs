@@ -26,8 +26,9 @@ struct HeadLine<'a> {
     version: u64,
     #[serde(borrow)]
     id: Str<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, default)]
     project: Str<'a>,
+    #[serde(default)]
     created_at: u64,
     #[serde(borrow, default)]
     provider: Option<Str<'a>>,

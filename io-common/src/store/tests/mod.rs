@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod form;
+mod named;
 mod writer;
 
 use std::path::PathBuf;
