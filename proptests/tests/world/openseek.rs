@@ -21,6 +21,23 @@ fn the_plainest_story_is_clean() {
     play(&Scenario::decode(&[])).assert_clean();
 }
 
+/// Stories that once found something.
+#[test]
+fn kept_stories_stay_clean() {
+    let context = "> prompt context\n".repeat(5);
+    let stories = [
+        // Which steers were too many is told by those that are applied.
+        format!("set queued 3\n> prompt if-idle\n{context}"),
+        format!(
+            "set queued 3\nset leave drain\n> prompt if-idle\n{context}+ model 1 text \"so\"\n"
+        ),
+    ];
+    for story in stories {
+        let scenario = Scenario::parse(&format!("turnwire scenario 1\n{story}")).unwrap();
+        play(&scenario).assert_clean();
+    }
+}
+
 proptest! {
     #![proptest_config(config(150))]
 

@@ -10,6 +10,9 @@ use crate::vocab::*;
 /// What a cancelled turn is said to have ended for.
 const INTERRUPTED: &str = "interrupted";
 
+/// Why a context came to nothing, where the reason was told before it showed which one it was.
+const UNSTORED: &str = "the engine couldn't take it";
+
 impl ClientFace {
     /// Sees to it that a turn is open: the oldest prompt's, or one that nobody asked for.
     pub(super) fn enter(&mut self, out: &mut Out) {
@@ -98,12 +101,18 @@ impl ClientFace {
         let text = text_of(&line.content);
         let known = match &*line.kind.0 {
             "notice" => return self.noticed(&text, out),
-            "command" => self.prompts.take_context(&text),
+            "command" => {
+                self.lost_contexts(Some(&text), UNSTORED, out);
+                self.prompts.take_context(&text)
+            }
             _ => self.prompts.take_steer(&text),
         };
         let Some(known) = known else {
             return out.finding("a steer was applied that nobody sent");
         };
+        if known.kind == Kind::Context {
+            self.lost_contexts(None, UNSTORED, out);
+        }
         // A command alone begins no turn, and a steer is part of one.
         if known.kind != Kind::Context {
             self.enter(out);
@@ -359,8 +368,14 @@ impl ClientFace {
         if self.goal_refused(Refusal::Failed(failure()), out) {
             return;
         }
-        if let Some(known) = self.prompts.take_any_context() {
-            let end = End::Failed(failure());
+        self.prompts.lose_context();
+        self.lost_contexts(None, error, out);
+    }
+
+    /// Ends the contexts that are known by now to be lost.
+    fn lost_contexts(&mut self, come: Option<&str>, error: &str, out: &mut Out) {
+        while let Some(known) = self.prompts.take_lost(come) {
+            let end = End::Failed(Failure::new(FailureKind::Store, error));
             out.infer(What::PromptEnded {
                 prompt: known.id,
                 end,

@@ -74,6 +74,8 @@ pub(super) struct Prompts {
     /// Not written: they wait until nothing else does.
     later: VecDeque<Known>,
     bytes: usize,
+    /// Contexts that the engine couldn't take, and hasn't said which.
+    lost: usize,
 }
 
 impl Prompts {
@@ -154,9 +156,32 @@ impl Prompts {
         self.take_written(|known| known.kind == Kind::Context && known.text == text)
     }
 
-    /// Takes the oldest context.
-    pub(super) fn take_any_context(&mut self) -> Option<Known> {
-        self.take_written(|known| known.kind == Kind::Context)
+    /// The engine couldn't take a context, and doesn't say which: one that can't be stored is the oldest, one that is too
+    /// much is the newest. Those that come come in order, so that it shows later.
+    pub(super) fn lose_context(&mut self) {
+        self.lost = self.lost.saturating_add(1);
+    }
+
+    /// Takes a context that is known to be lost: one in front of the one of this text, which has come; or any, where as
+    /// many are lost as wait.
+    pub(super) fn take_lost(&mut self, come: Option<&str>) -> Option<Known> {
+        let mut contexts = self.written.iter().filter(|it| it.kind == Kind::Context);
+        let passed = match come {
+            Some(text) => contexts
+                .position(|known| known.text == text)
+                .is_some_and(|before| before > 0),
+            None => contexts.count() <= self.lost,
+        };
+        if self.lost == 0 || !passed {
+            return None;
+        }
+        self.lost -= 1;
+        let lost = self.take_written(|known| known.kind == Kind::Context);
+        if lost.is_none() {
+            // It was another's.
+            self.lost = 0;
+        }
+        lost
     }
 
     /// A turn begins. Gives what should have been told of long since.

@@ -26,6 +26,8 @@ struct Steer {
 #[derive(Debug, Default)]
 pub(super) struct Steers {
     waiting: VecDeque<Steer>,
+    /// Commands that couldn't be taken; which, no line says.
+    refused: usize,
     /// A line of the host couldn't be read for certain, or there were too many.
     pub(super) unsure: bool,
 }
@@ -124,18 +126,19 @@ impl Steers {
         }
     }
 
-    /// Something couldn't be stored: the oldest command may have been it.
+    /// Something couldn't be stored, or was too much: a command may have been it.
     pub(super) fn unstored(&mut self) {
-        let mut commands = self.waiting.iter_mut();
-        let oldest = commands.find(|steer| steer.kind == SteerKind::Command && !steer.excused);
-        if let Some(steer) = oldest {
-            steer.excused = true;
-        }
+        self.refused = self.refused.saturating_add(1);
     }
 
     /// What never ended.
     pub(super) fn owed(&self, severity: Severity, notes: &mut Notes) {
-        let owed = self.waiting.iter().find(|steer| !steer.excused);
+        let mut refused = self.refused;
+        let owed = self.waiting.iter().find(|steer| {
+            let refusable = steer.kind == SteerKind::Command && refused > 0;
+            refused -= usize::from(refusable && !steer.excused);
+            !steer.excused && !refusable
+        });
         if let Some(steer) = owed
             && !self.unsure
         {
