@@ -118,9 +118,23 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "os_08 a command that couldn't be stored",
-        "«context:k» unstored(full)",
+        "«context:k» unstored(command:full)",
         "Opened() R(1,Local) N(Error) P-(1,Failed)",
         "command(k)",
+    ),
+    (
+        "os_08 a session_error of other words is about nothing that was said",
+        "«context:k» unstored(full) applied(command,k)",
+        "Opened() R(1,Local) N(Error) Ap(1) M(user) P-(1,Local)",
+        "command(k)",
+    ),
+    (
+        "os_08 commands that couldn't be stored are told in their order",
+        "«p:a» step(1) «context:k» «context:l» usage result(c1,look) applied(command,l) step(2) unstored(command:full) message(b) usage finished(b)",
+        "Opened() R(1,Started) T+ S+ Ap(1) M(user) Rq R(2,Queued(Steer)) Q(2,Steer) R(3,Queued(Steer)) Q(3,Steer) Rq-(ok) \
+         t+(c1) t-(c1,Ok) S- S+ Ap(3) M(user) Rq N(Error) P-(2,Failed) m+ m-(NotSaid) Rq-(ok) S- T-(Finished) P-(1,Finished) \
+         P-(3,Finished) Set",
+        "prompt(a) command(k) command(l)",
     ),
     (
         "os_08 what the engine says to itself",
@@ -147,6 +161,53 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
         "«p:a» «next» «wait:1999» «wait:1»",
         "Opened() R(1,Started) R(2,Cancelling(Nothing)) P-(1,Withdrawn)",
         "prompt(a) cancel",
+    ),
+    (
+        "os_a10 a cancel that came too late for its turn has taken out the next prompt",
+        "«p:a» «p:b» step(1) «cancel» message(x) usage finished(x) «wait:1999» «wait:1»",
+        "Opened() R(1,Started) R(2,Queued(Next)) Q(2,Next) T+ S+ Ap(1) M(user) Rq R(3,Cancelling(Turn)) m+ m-(Cancelled) \
+         Rq-(Cancelled) N(Info) S- T-(Cancelled) P-(1,Cancelled) P-(2,Withdrawn) Set",
+        "prompt(a) prompt(b) cancel",
+    ),
+    (
+        "os_a10 a cancel that came too late for its turn may have ended the next one",
+        "«p:a» «p:b» «p:c» step(1) «cancel» message(x) usage finished(x) step(1) aborted(interrupted) «wait:9999» step(1) message(y) usage finished(y)",
+        "Opened() R(1,Started) R(2,Queued(Next)) Q(2,Next) R(3,Queued(Next)) Q(3,Next) T+ S+ Ap(1) M(user) Rq \
+         R(4,Cancelling(Turn)) m+ m-(Cancelled) Rq-(Cancelled) N(Info) S- T-(Cancelled) P-(1,Cancelled) T+ S+ Ap(2) M(user) Rq \
+         Rq-(Cancelled) S- T-(Cancelled) P-(2,Cancelled) T+ S+ Ap(3) M(user) Rq m+ m-(NotSaid) Rq-(ok) S- T-(Finished) \
+         P-(3,Finished) Set",
+        "prompt(a) prompt(b) prompt(c) cancel",
+    ),
+    (
+        "os_a10 of prompts that one cancel may have taken out, one is missed and no more",
+        "«p:a» «p:b» «p:c» «next» step(1) message(x) usage finished(x) step(1) message(y) usage finished(y) «close» «wait:1999» «wait:1»",
+        "Opened() R(1,Started) R(2,Queued(Next)) Q(2,Next) R(3,Queued(Next)) Q(3,Next) T+ R(4,Cancelling(Turn)) S+ Ap(1) \
+         M(user) Rq m+ m-(Cancelled) Rq-(Cancelled) N(Info) S- T-(Cancelled) P-(1,Cancelled) T+ S+ Ap(2) M(user) Rq m+ \
+         m-(NotSaid) Rq-(ok) S- T-(Finished) P-(2,Finished) R(5,Done) P-(3,Withdrawn) Set CloseInput",
+        "prompt(a) prompt(b) prompt(c) cancel",
+    ),
+    (
+        "os_a10 a prompt that was written after a cancel isn't taken out by it",
+        "«p:a» step(1) «cancel» «p:b» message(x) usage finished(x) «wait:9999» step(1) message(y) usage finished(y)",
+        "Opened() R(1,Started) T+ S+ Ap(1) M(user) Rq R(2,Cancelling(Turn)) R(3,Queued(Next)) Q(3,Next) m+ m-(Cancelled) \
+         Rq-(Cancelled) N(Info) S- T-(Cancelled) P-(1,Cancelled) T+ S+ Ap(3) M(user) Rq m+ m-(NotSaid) Rq-(ok) S- T-(Finished) \
+         P-(3,Finished) Set",
+        "prompt(a) cancel prompt(b)",
+    ),
+    (
+        "os_a10 a cancel that was before a compaction ends it",
+        "«p:a» «compact» «next» compacting uncompacted(cancelled) «wait:9999» step(1) message(x) usage finished(x)",
+        "Opened() R(1,Started) R(2,Sent) C+ R(3,Cancelling(Compaction)) C- T+ S+ Ap(1) M(user) Rq m+ m-(NotSaid) Rq-(ok) S- \
+         T-(Finished) P-(1,Finished) Set",
+        "prompt(a) compact cancel",
+    ),
+    (
+        "os_a06 a prompt that is refused is the oldest that waits",
+        "«p:a» «p:b» «p:c» step(1) message(x) usage finished(x) unstarted(full) step(1) message(y) usage finished(y)",
+        "Opened() R(1,Started) R(2,Queued(Next)) Q(2,Next) R(3,Queued(Next)) Q(3,Next) T+ S+ Ap(1) M(user) Rq m+ m-(NotSaid) \
+         Rq-(ok) S- T-(Finished) P-(1,Finished) P-(2,Failed) T+ S+ Ap(3) M(user) Rq m+ m-(NotSaid) Rq-(ok) S- T-(Finished) \
+         P-(3,Finished) Set",
+        "prompt(a) prompt(b) prompt(c)",
     ),
     (
         "os_a10 a cancel while nothing runs",
@@ -185,9 +246,16 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "os_07 goals that are refused",
-        "«goal:» «task:g» wrong(no) «clear» unstored(full) «clear» goal()",
+        "«goal:» «task:g» wrong(no) «clear» unstored(goal:full) «clear» goal()",
         "Opened() R(1,Err(Empty)) R(2,Err(Invalid)) N(Error) R(3,Err(Failed)) R(4,Goal) Goal",
         "set(g) clear() clear()",
+    ),
+    (
+        "os_07 a goal that can't be stored is told of in a turn, too, and other errors aren't its",
+        "«p:a» step(1) «task:g» unstored(full) wrong(unknown_command:_x) unstored(goal:full) message(x) usage finished(x)",
+        "Opened() R(1,Started) T+ S+ Ap(1) M(user) Rq N(Error) ! N(Error) R(2,Err(Failed)) m+ m-(NotSaid) Rq-(ok) S- \
+         T-(Finished) P-(1,Finished) Set",
+        "prompt(a) set(g)",
     ),
     (
         "os_10 a barrier waits for what was asked before",
@@ -227,6 +295,13 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
         "Opened() R(1,Started) R(2,Done) R(3,Err(Closing)) T+ S+ Ap(1) M(user) Rq m+ m-(NotSaid) Rq-(ok) S- T-(Finished) P-(1,Finished) Set \
          CloseInput Closed(Drained) Gone",
         "prompt(a)",
+    ),
+    (
+        "os_a11 an engine whose answers are missing is let go all the same",
+        "«context:k» «task:g» «p:a» step(1) message(x) usage finished(x) «close» end",
+        "Opened() R(1,Local) R(3,Started) T+ S+ Ap(3) M(user) Rq m+ m-(NotSaid) Rq-(ok) S- T-(Finished) P-(3,Finished) \
+         R(4,Done) CloseInput R(2,Err(Closing)) P-(1,Dropped) Set Closed(Drained) Gone",
+        "command(k) set(g) prompt(a)",
     ),
     (
         "os_a11 an engine that is to leave now cancels what runs, and what waits as it begins",

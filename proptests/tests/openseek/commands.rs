@@ -170,8 +170,14 @@ fn os_a04_os_03_every_text_comes_out_byte_for_byte() {
     ] {
         assert_eq!(refused(line, Shapes::Seed), text, "{line}");
         assert_eq!(refused(line, Shapes::Newer), text, "{line}");
+        assert!(CommandFault::is_text(text), "{text}");
     }
     assert_eq!(BLANK_GOAL, "goal text must not be blank");
+    assert!(
+        ![BLANK_GOAL, "", "Too much is waiting"]
+            .map(CommandFault::is_text)
+            .contains(&true)
+    );
     // A name is repeated whole, however long it is.
     let long = "x".repeat(5_000);
     let line = format!(r#"{{"command":"{long}"}}"#);
@@ -196,7 +202,7 @@ fn os_a11_a_line_that_isnt_json_is_told_from_one_that_is_no_command() {
         assert!(matches!(unread, Unread::NotJson(_)), "{line}");
         let text = unread.to_string();
         assert!(
-            text.starts_with("command stream: ") && text.len() > 20,
+            text.starts_with("command stream: ") && text.len() > 20 && CommandFault::is_text(&text),
             "{text}"
         );
     }

@@ -134,6 +134,51 @@ fn os_a06_a_prompt_that_is_refused_ends_behind_the_turn_that_is_open() {
 }
 
 #[test]
+fn os_13_a_prompt_that_is_refused_ends_behind_all_that_came_before_it() {
+    let mut duo = Duo::new();
+    duo.play("«p1» text «p2»");
+    duo.say(&json!({"command":"prompt","text":""}));
+    duo.play("«p3» fin(stop)");
+    assert_eq!(
+        duo.labels().join(" "),
+        "step(1) d* message usage finished step(1)"
+    );
+    duo.play("reply");
+    assert_eq!(
+        duo.labels().join(" "),
+        "d* message usage finished unstarted step(1)"
+    );
+}
+
+#[test]
+fn os_13_a_command_that_is_refused_is_told_behind_those_before_it() {
+    let mut duo = Duo::new();
+    duo.play("«p1» text «command:k1»");
+    duo.say(&json!({"command":"steer","kind":"command","text":""}));
+    duo.play("«command:k2» fin(stop)");
+    assert_eq!(
+        duo.labels().join(" "),
+        "step(1) d* message usage finished applied(command,k1) session_error applied(command,k2)"
+    );
+    assert_eq!(
+        texts(&duo, "session_error", "error"),
+        [json!("failed to append command: There is nothing to send")]
+    );
+}
+
+#[test]
+fn os_13_goals_are_answered_in_their_order() {
+    let mut config = session_config(Asking::Ask);
+    config.limits.prompt_bytes = 4;
+    let mut duo = Duo::with(ServerConfig::serve(SEED, Asking::Ask), config);
+    duo.play("«p1» text «goal:g» «goal:too_long» «clear» fin(stop)");
+    assert_eq!(
+        duo.labels().join(" "),
+        "step(1) d* message usage finished goal(g) command_error goal(-)"
+    );
+}
+
+#[test]
 fn os_a07_a_steer_that_is_refused_is_dropped_and_a_command_is_an_error_of_the_session() {
     let mut duo = Duo::new();
     duo.say(&json!({"command":"steer","text":" "}));

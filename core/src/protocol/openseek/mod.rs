@@ -39,3 +39,8 @@ pub const GOAL_TURNS: u32 = 20;
 pub const YIELD_PERCENT: u8 = 70;
 /// How much of the window a request may take at most, in percent.
 pub const HARD_PERCENT: u8 = 80;
+
+/// How the `session_error` of a goal begins that couldn't be stored.
+const GOAL_LOST: &str = "failed to append goal update: ";
+/// How the `session_error` of a command of the person's begins that has no place in the history.
+const COMMAND_LOST: &str = "failed to append command: ";

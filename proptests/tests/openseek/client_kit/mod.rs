@@ -88,8 +88,15 @@ pub fn line(word: &str) -> String {
             json!({"event":"subrun_finished","id":first,"status":"captured","steps":2,"prompt_tokens":3,
             "completion_tokens":4})
         }
-        "unstored" => json!({"event":"session_error","error":first}),
-        "wrong" => json!({"event":"command_error","error":first}),
+        "unstored" => {
+            let why = match first.split_once(':') {
+                Some(("goal", why)) => format!("failed to append goal update: {why}"),
+                Some((what, why)) => format!("failed to append {what}: {why}"),
+                None => first.to_owned(),
+            };
+            json!({"event":"session_error","error":why})
+        }
+        "wrong" => json!({"event":"command_error","error":first.replace('_', " ")}),
         other => panic!("unknown word: {other}"),
     };
     value.to_string()

@@ -3,6 +3,7 @@
 use alloc::format;
 
 use super::calls::Answerable;
+use super::cancels::hits;
 use super::prompts::{Kind, Known};
 use super::{ClientFace, Out, Sent};
 use crate::protocol::client::Closing;
@@ -197,14 +198,12 @@ impl ClientFace {
         } else if self.compacting.is_some() {
             self.cancel_compaction(id, why, out);
         } else if self.prompts.next().is_some() {
-            self.cancels.push((id, why.clone()));
-            let due = out.now().mono_us.saturating_add(self.config.silence_us);
-            self.cancels_due = Some(due);
-            self.write_cancel(why, out);
+            // What it meets isn't known yet.
+            self.write_cancel(Some(id), why, out);
         } else {
             self.hit(id, Hit::Nothing, out);
             if *what == CancelWhat::TurnElseNextQueued && self.prompts.is_empty() {
-                self.write_cancel(why, out);
+                self.write_cancel(None, why, out);
             } else if let Some(signal) = self.signal {
                 out.signal(signal);
             }
@@ -215,13 +214,13 @@ impl ClientFace {
     }
 
     fn hit(&self, id: CommandId, hit: Hit, out: &mut Out) {
-        let queued = self.prompts.ids();
-        out.reply(id, Seen::Inferred, Ok(Answer::Cancelling { hit, queued }));
+        let (id, answer) = hits(id, hit, &self.prompts);
+        out.reply(id, Seen::Inferred, Ok(answer));
     }
 
     fn cancel_compaction(&mut self, id: CommandId, why: &CancelWhy, out: &mut Out) {
         self.hit(id, Hit::Compaction, out);
-        self.write_cancel(why, out);
+        self.write_cancel(None, why, out);
     }
 
     /// Prompts that wait end: those that were written with their turns.
@@ -239,37 +238,34 @@ impl ClientFace {
         let first = turn.cancel.is_none();
         turn.cancel.get_or_insert_with(|| why.clone());
         if first || why.signal().is_some() {
-            self.write_cancel(why, out);
+            self.write_cancel(None, why, out);
         }
     }
 
-    /// A signal is passed on as one.
-    fn write_cancel(&mut self, why: &CancelWhy, out: &mut Out) {
-        if let Some(signal) = why.signal() {
+    /// A signal is passed on as one. `reply`: the command that is told what it meets.
+    fn write_cancel(&mut self, reply: Option<CommandId>, why: &CancelWhy, out: &mut Out) {
+        let signal = why.signal();
+        if let Some(signal) = signal {
             out.signal(signal);
         } else if !self.is_input_closed() {
             Self::write(&Line::Cancel, out);
         }
+        // After a signal it leaves, and takes everything out.
+        if signal.is_none() || reply.is_some() {
+            self.cancels.written(reply, why.clone(), &self.prompts);
+        }
     }
 
-    /// No turn began: each cancel took out the next prompt, which no line tells.
+    /// The engine is silent, and nothing runs: each cancel took out a prompt, which no line tells.
     pub(super) fn cancels_took_out(&mut self, out: &mut Out) {
-        let taken = self.cancels.len();
-        self.cancels_hit(Hit::Nothing, out);
-        for _ in 0..taken {
-            if let Some(known) = self.prompts.take_next() {
+        for before in self.cancels.take(&self.prompts, out) {
+            if self.prompts.waits_of(before)
+                && let Some(known) = self.prompts.take_next()
+            {
                 self.taken_out += 1;
                 let (prompt, end) = (known.id, End::Withdrawn);
                 out.infer(What::PromptEnded { prompt, end });
             }
-        }
-    }
-
-    /// Replies to the cancels that waited for what they hit.
-    pub(super) fn cancels_hit(&mut self, hit: Hit, out: &mut Out) {
-        self.cancels_due = None;
-        for (id, _) in core::mem::take(&mut self.cancels) {
-            self.hit(id, hit, out);
         }
     }
 

@@ -10,8 +10,10 @@ use crate::vocab::*;
 /// What a cancelled turn is said to have ended for.
 const INTERRUPTED: &str = "interrupted";
 
-/// Why a context came to nothing, where the reason was told before it showed which one it was.
-const UNSTORED: &str = "the engine couldn't take it";
+/// How a `session_error` begins that is about something which was to be added to the session, and one about a goal. Others
+/// are nobody's.
+const APPENDS: &str = "failed to append ";
+const GOALS: &str = "failed to append goal";
 
 impl ClientFace {
     /// Sees to it that a turn is open: the oldest prompt's, or one that nobody asked for.
@@ -41,10 +43,8 @@ impl ClientFace {
         let turn = Turn::begin(prompt, cause, self.config.reply_bytes, out);
         let hit = Hit::Turn(turn.id);
         self.turn = Some(turn);
-        let cancel = self.cancels.first().map(|(_, why)| why.clone());
-        if let Some(why) = cancel {
+        if let Some(why) = self.cancels.meet(hit, &self.prompts, out) {
             // It was written before.
-            self.cancels_hit(hit, out);
             if let Some(turn) = &mut self.turn {
                 turn.bound = true;
                 turn.cancel.get_or_insert(why);
@@ -101,18 +101,12 @@ impl ClientFace {
         let text = text_of(&line.content);
         let known = match &*line.kind.0 {
             "notice" => return self.noticed(&text, out),
-            "command" => {
-                self.lost_contexts(Some(&text), UNSTORED, out);
-                self.prompts.take_context(&text)
-            }
+            "command" => self.prompts.take_context(&text),
             _ => self.prompts.take_steer(&text),
         };
         let Some(known) = known else {
             return out.finding("a steer was applied that nobody sent");
         };
-        if known.kind == Kind::Context {
-            self.lost_contexts(None, UNSTORED, out);
-        }
         // A command alone begins no turn, and a steer is part of one.
         if known.kind != Kind::Context {
             self.enter(out);
@@ -235,7 +229,10 @@ impl ClientFace {
     /// The end of a turn that says why it was given up.
     pub(super) fn aborted(&mut self, reason: &str, out: &mut Out) {
         let end = if reason == INTERRUPTED {
-            End::Cancelled(self.signal.map_or(CancelWhy::Host, CancelWhy::Signal))
+            self.enter(out);
+            let cancel = self.cancels.ended();
+            let why = self.signal.map_or(CancelWhy::Host, CancelWhy::Signal);
+            End::Cancelled(cancel.unwrap_or(why))
         } else {
             let reason = reason.into();
             End::Aborted { reason }
@@ -249,6 +246,7 @@ impl ClientFace {
         if self.turn.is_some() {
             return self.terminal(end, None, out);
         }
+        self.cancels.wait_again();
         match self.prompts.take_next() {
             Some(known) => {
                 let prompt = known.id;
@@ -307,6 +305,10 @@ impl ClientFace {
         result: Result<Compacted, CompactionFault>,
         out: &mut Out,
     ) {
+        if result == Err(CompactionFault::Cancelled) && self.turn.is_none() {
+            self.cancels.meet(Hit::Compaction, &self.prompts, out);
+            self.cancels.ended();
+        }
         if self.compacting.is_none_or(|open| open.auto != auto) {
             if result.is_ok() {
                 out.finding("a compaction ended, and none of its kind was open");
@@ -354,32 +356,21 @@ impl ClientFace {
         }
     }
 
-    /// `session_error`: something couldn't be stored. While nothing runs it was a goal or a command of the person's.
+    /// `session_error`: something couldn't be stored. Its words tell whether that was asked for.
     pub(super) fn unstored(&mut self, error: &str, out: &mut Out) {
         out.say(What::Notice {
             level: Level::Error,
             code: Some("store".into()),
             text: error.into(),
         });
-        if self.turn.is_some() {
-            return;
-        }
-        let failure = || Failure::new(FailureKind::Store, error);
-        if self.goal_refused(Refusal::Failed(failure()), out) {
-            return;
-        }
-        self.prompts.lose_context();
-        self.lost_contexts(None, error, out);
-    }
-
-    /// Ends the contexts that are known by now to be lost.
-    fn lost_contexts(&mut self, come: Option<&str>, error: &str, out: &mut Out) {
-        while let Some(known) = self.prompts.take_lost(come) {
-            let end = End::Failed(Failure::new(FailureKind::Store, error));
-            out.infer(What::PromptEnded {
-                prompt: known.id,
-                end,
-            });
+        let failure = Failure::new(FailureKind::Store, error);
+        if error.starts_with(GOALS) {
+            self.goal_refused(Refusal::Failed(failure), out);
+        } else if error.starts_with(APPENDS)
+            && let Some(known) = self.prompts.take_any_context()
+        {
+            let (prompt, end) = (known.id, End::Failed(failure));
+            out.infer(What::PromptEnded { prompt, end });
         }
     }
 }

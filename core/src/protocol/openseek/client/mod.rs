@@ -1,11 +1,31 @@
 //! The Client: an engine that speaks openseek, as neutral commands and events.
 //!
-//! The wire acknowledges nothing and names no turns, so this Client keeps a book of what it has written: the oldest prompt
-//! is the one whose turn begins, a steer is told by its text ([`prompts`]). A step is told, and what it is made of isn't:
-//! requests, messages and the beginnings of calls are inferred ([`turn`], [`calls`]). A turn is over at its terminal, at
-//! nothing else. What isn't known is passed on as an [`OpenseekExtra`](super::OpenseekExtra), never lost.
+//! The wire acknowledges nothing and names no turns, so this Client keeps a book of what it has written, and goes by order
+//! (OS-13). Whose a line is:
+//!
+//! | line | is about |
+//! |---|---|
+//! | what begins a turn | the oldest prompt that waits; where none does, a turn that nobody asked for |
+//! | a terminal, `agent_setup_failed` too | the turn that is open |
+//! | `agent_setup_failed` while none is | the oldest prompt that waits: it has no turn |
+//! | `agent_aborted`, `interrupted`; `compaction_failed`, `cancelled` | also one cancel ([`cancels`]) |
+//! | `steer_applied`, `steer_dropped` | the oldest steer of that kind and text |
+//! | `session_error` of a goal, by its words | the oldest command about the goal |
+//! | another `session_error` of what couldn't be appended | the oldest command of the person's |
+//! | other `session_error`s | nothing that was said |
+//! | `command_error` | the oldest command about the goal, unless its text is one for lines that are no commands, which this Client doesn't write |
+//! | `goal_updated` | the oldest command about the goal that asks for this; where none does, the engine's own doing |
+//! | `jobs_snapshot`, `job_stop_result` | the request that they name |
+//!
+//! Our own Server sees to it that each refusal stands behind all of its kind that came before, so that the oldest is right.
+//! What no line tells: that a cancel took a prompt out. It is inferred from silence.
+//!
+//! A step is told, and what it is made of isn't: requests, messages and the beginnings of calls are inferred ([`turn`],
+//! [`calls`]). A turn is over at its terminal, at nothing else. What isn't known is passed on as an
+//! [`OpenseekExtra`](super::OpenseekExtra), never lost.
 
 mod calls;
+mod cancels;
 mod commands;
 mod ends;
 mod jobs;
@@ -17,9 +37,9 @@ mod turn;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
-use alloc::vec::Vec;
 
 use self::calls::Calls;
+use self::cancels::Cancels;
 use self::jobs::Jobs;
 use self::prompts::Prompts;
 use self::runs::Runs;
@@ -84,10 +104,7 @@ pub struct ClientFace {
     prompts: Prompts,
     /// The newest prompt that was taken: an older one is a duplicate.
     newest: Option<PromptId>,
-    /// Cancels that were written before the turn that they hit had begun.
-    cancels: Vec<(CommandId, CancelWhy)>,
-    /// When nothing is expected of them any more.
-    cancels_due: Option<u64>,
+    cancels: Cancels,
     /// Prompts that are taken to be taken out, and may have had their turns all the same.
     taken_out: usize,
     turn: Option<Turn>,
@@ -163,8 +180,7 @@ impl crate::protocol::ClientFace<Openseek> for ClientFace {
             sent: VecDeque::new(),
             prompts: Prompts::default(),
             newest: None,
-            cancels: Vec::new(),
-            cancels_due: None,
+            cancels: Cancels::default(),
             taken_out: 0,
             turn: None,
             calls: Calls::default(),
@@ -225,7 +241,11 @@ impl crate::protocol::ClientFace<Openseek> for ClientFace {
         if !self.config.run {
             self.needs_session(out);
         }
-        if self.cancels_due.is_some_and(|due| due <= out.now().mono_us) {
+        if self
+            .cancels
+            .due()
+            .is_some_and(|due| due <= out.now().mono_us)
+        {
             self.cancels_took_out(out);
             self.idle(out);
         }
@@ -238,7 +258,7 @@ impl crate::protocol::ClientFace<Openseek> for ClientFace {
             at_us: 0,
             why: "opening",
         });
-        let cancels = self.cancels_due.map(|at_us| Due {
+        let cancels = self.cancels.due().map(|at_us| Due {
             at_us,
             why: "cancel",
         });
@@ -277,29 +297,28 @@ impl ClientFace {
 
     /// Whether anything is still to come of what was begun or written.
     fn is_pending(&self) -> bool {
-        self.turn.is_some() || self.compacting.is_some() || !self.prompts.is_empty()
+        self.is_busy() || !self.prompts.is_empty()
     }
 
     /// Nothing runs: what waits here is sent, or the host is told that all is quiet, or the engine's input is closed.
     fn idle(&mut self, out: &mut Out) {
         self.pass_barriers(out);
-        if !self.is_busy() {
-            self.cancels_hit(Hit::Nothing, out);
-            if !self.is_input_closed()
-                && let Some(known) = self.prompts.pop_later()
-            {
-                self.write_prompt(known, out);
-            }
-        }
-        if self.is_pending() {
-            return;
+        let runs = self.turn.is_some() || self.compacting.is_some();
+        let silence_us = self.config.silence_us;
+        self.cancels.settle(runs, silence_us, &self.prompts, out);
+        if !self.is_busy()
+            && !self.is_input_closed()
+            && let Some(known) = self.prompts.pop_later()
+        {
+            self.write_prompt(known, out);
         }
         // It may go on by itself, unless it is told to leave.
         let waits = self.goal_due && self.armed && self.closing == Closing::Open;
-        if !waits && core::mem::take(&mut self.active) {
+        if !self.is_pending() && !waits && core::mem::take(&mut self.active) {
             out.infer(What::Settled);
         }
-        if self.closing == Closing::Draining && self.sent.is_empty() {
+        // What it has read before the end of its input it finishes and answers; only questions need the input.
+        if self.closing == Closing::Draining && !self.is_busy() {
             self.close_input(self.hurried, out);
         }
     }
@@ -348,7 +367,7 @@ impl ClientFace {
         if self.turn.is_some() {
             self.end_turn_gone(&failure, out);
         }
-        self.cancels_hit(Hit::Nothing, out);
+        self.cancels.take(&self.prompts, out);
         for sent in core::mem::take(&mut self.sent) {
             out.reply(sent.command(), Seen::Inferred, Err(refusal.clone()));
         }

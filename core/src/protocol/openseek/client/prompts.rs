@@ -36,6 +36,8 @@ pub(super) struct Known {
     pub doomed: Option<CancelWhy>,
     /// Turns that began since it was written.
     pub turns: u32,
+    /// How many were written before it.
+    pub order: u64,
 }
 
 impl Known {
@@ -62,6 +64,7 @@ impl Known {
             text,
             doomed: None,
             turns: 0,
+            order: 0,
         })
     }
 }
@@ -74,8 +77,8 @@ pub(super) struct Prompts {
     /// Not written: they wait until nothing else does.
     later: VecDeque<Known>,
     bytes: usize,
-    /// Contexts that the engine couldn't take, and hasn't said which.
-    lost: usize,
+    /// How many were written.
+    count: u64,
 }
 
 impl Prompts {
@@ -92,8 +95,10 @@ impl Prompts {
         self.bytes
     }
 
-    pub(super) fn written(&mut self, known: Known) {
+    pub(super) fn written(&mut self, mut known: Known) {
         self.bytes += known.text.len();
+        known.order = self.count;
+        self.count += 1;
         self.written.push_back(known);
     }
 
@@ -156,32 +161,19 @@ impl Prompts {
         self.take_written(|known| known.kind == Kind::Context && known.text == text)
     }
 
-    /// The engine couldn't take a context, and doesn't say which: one that can't be stored is the oldest, one that is too
-    /// much is the newest. Those that come come in order, so that it shows later.
-    pub(super) fn lose_context(&mut self) {
-        self.lost = self.lost.saturating_add(1);
+    /// Takes the oldest context.
+    pub(super) fn take_any_context(&mut self) -> Option<Known> {
+        self.take_written(|known| known.kind == Kind::Context)
     }
 
-    /// Takes a context that is known to be lost: one in front of the one of this text, which has come; or any, where as
-    /// many are lost as wait.
-    pub(super) fn take_lost(&mut self, come: Option<&str>) -> Option<Known> {
-        let mut contexts = self.written.iter().filter(|it| it.kind == Kind::Context);
-        let passed = match come {
-            Some(text) => contexts
-                .position(|known| known.text == text)
-                .is_some_and(|before| before > 0),
-            None => contexts.count() <= self.lost,
-        };
-        if self.lost == 0 || !passed {
-            return None;
-        }
-        self.lost -= 1;
-        let lost = self.take_written(|known| known.kind == Kind::Context);
-        if lost.is_none() {
-            // It was another's.
-            self.lost = 0;
-        }
-        lost
+    /// How many were written.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether a prompt waits that was one of the first so many.
+    pub(super) fn waits_of(&self, first: u64) -> bool {
+        self.next().is_some_and(|known| known.order < first)
     }
 
     /// A turn begins. Gives what should have been told of long since.

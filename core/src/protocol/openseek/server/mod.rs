@@ -3,7 +3,7 @@
 //! The wire acknowledges nothing: what a command comes to shows in the order of events, or doesn't. So commands are handed
 //! over as they come, and what is remembered is what lines must repeat: the texts of steers, the ids of questions and of
 //! requests about jobs, the names of calls. What is held back, and until when: a step until its first request, whole
-//! messages until their reply has ended ([`turn`]), a prompt's refusal until no turn is open ([`said`]).
+//! messages until their reply has ended ([`turn`]), what wasn't taken until everything before it has its end ([`order`]).
 //!
 //! A line that isn't JSON is as good as the end of the input (OS-A11).
 
@@ -11,17 +11,19 @@ mod asks;
 mod clamp;
 mod early;
 mod jobs;
+mod order;
 mod prompts;
 mod runs;
 mod said;
 mod turn;
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use self::early::Early;
+use self::order::{Bares, Goals};
 use self::prompts::{Prompts, Said, Steer, blocks};
 use self::turn::{Turn, say};
 use super::wire::{
@@ -54,7 +56,8 @@ pub struct Face {
     approvals: Approvals,
     turn: Turn,
     /// What waits until no turn is open.
-    bare: VecDeque<Bare>,
+    bare: Bares,
+    goals: Goals,
     compacting: Option<Compacting>,
     /// Compactions that the host asked for, until their ends.
     compactions: usize,
@@ -95,18 +98,6 @@ enum Pending {
     },
 }
 
-/// What no turn has a part in: the end of one that never began, and a command that couldn't be taken.
-#[derive(Debug)]
-enum Bare {
-    /// A command of the person's that has no place in the history.
-    Unstored(String),
-    /// The prompt wasn't taken.
-    Refused(String),
-    Failed(String),
-    Aborted,
-    Finished(String),
-}
-
 /// The compaction that is under way.
 #[derive(Clone, Copy, Debug)]
 struct Compacting {
@@ -128,7 +119,8 @@ impl ServerFace<Openseek> for Face {
             prompts: Prompts::default(),
             approvals: Approvals::default(),
             turn: Turn::default(),
-            bare: VecDeque::new(),
+            bare: Bares::default(),
+            goals: Goals::default(),
             compacting: None,
             compactions: 0,
             runs: BTreeMap::new(),
@@ -433,6 +425,9 @@ impl Face {
     /// A command, and what its answer is for.
     fn call(&mut self, command: Command, pending: Pending, out: &mut Outbox<Openseek>) {
         let id = out.call(command);
+        if matches!(pending, Pending::Goal) {
+            self.goals.sent(id);
+        }
         self.pending.insert(id, pending);
     }
 }

@@ -55,6 +55,19 @@ impl Prompts {
         self.open.remove(&prompt)
     }
 
+    /// Whether a prompt that came before this one still waits.
+    pub(super) fn prompt_before(&self, id: PromptId) -> bool {
+        let mut before = self.open.range(..id).map(|(_, said)| said);
+        before.any(|said| matches!(said, Said::Prompt { applied: false, .. }))
+    }
+
+    /// Whether a command of the person's that came before this one still waits.
+    pub(super) fn command_before(&self, id: PromptId) -> bool {
+        let mut before = self.open.range(..id).map(|(_, said)| said);
+        before
+            .any(|said| matches!(said, Said::Steer(steer) if !steer.is_prompt() && !steer.applied))
+    }
+
     /// All that never ended, oldest first.
     pub(super) fn take(&mut self) -> impl Iterator<Item = Said> {
         core::mem::take(&mut self.open).into_values()

@@ -4,9 +4,10 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use super::order::Bare;
 use super::prompts::Said;
 use super::turn::{answer_text, int, say};
-use super::{Bare, Face, Input, Pending, command_error, jobs};
+use super::{Face, Input, Pending, command_error, jobs};
 use crate::protocol::Outbox;
 use crate::protocol::heard::cut;
 use crate::protocol::openseek::wire::{
@@ -15,7 +16,7 @@ use crate::protocol::openseek::wire::{
     GoalUnblocked, GoalUpdated, JobChanged, JobStopOutcome, JobStopResult, JobsSnapshot,
     MaxStepsExhausted, PlanReminder, SessionError, SessionStarted, SteerApplied, TurnFailed,
 };
-use crate::protocol::openseek::{Asking, Openseek};
+use crate::protocol::openseek::{Asking, COMMAND_LOST, GOAL_LOST, Openseek};
 use crate::protocol::said::refusal;
 use crate::vocab::*;
 
@@ -43,7 +44,10 @@ impl Face {
                 self.compaction_started(*trigger, *span, out);
             }
             What::CompactionEnded { result } => self.compaction_ended(result, out),
-            What::Goal(news) => goal_news(news, out),
+            What::Goal(news) => {
+                goal_news(news, out);
+                self.tell_goals(out);
+            }
             What::Job(step, job) => {
                 let (kind, record) = jobs::changed(*step, job);
                 let job = record.into();
@@ -263,12 +267,13 @@ impl Face {
                     );
                 }
             },
-            Pending::Goal => match reply {
-                Ok(_) => {}
-                Err(Refusal::Empty) => command_error(BLANK_GOAL, out),
-                Err(Refusal::Failed(failure)) => session_error(&failure.text, out),
-                Err(why) => command_error(&refusal(why), out),
-            },
+            Pending::Goal => {
+                self.goals.replied(command, reply.as_ref().err());
+                // One that took effect is told by the event that follows.
+                if reply.is_err() {
+                    self.tell_goals(out);
+                }
+            }
             Pending::Jobs { request_id } => {
                 let jobs = match reply {
                     Ok(Answer::Jobs(jobs)) => jobs.as_slice(),
@@ -297,11 +302,12 @@ impl Face {
     /// A prompt or a steer that the agent didn't take.
     fn not_admitted(&mut self, prompt: PromptId, why: &Refusal, out: &mut Outbox<Openseek>) {
         match self.prompts.end(prompt) {
-            Some(Said::Prompt { .. }) => self.bare_end(Bare::Refused(refusal(why)), out),
+            Some(Said::Prompt { .. }) => self.bare.end(prompt, Bare::Refused(refusal(why))),
             Some(Said::Steer(steer)) if steer.is_prompt() => say(steer.dropped(), out),
-            Some(Said::Steer(_)) => self.bare_end(Bare::Unstored(refusal(why)), out),
+            Some(Said::Steer(_)) => self.bare.unstored(prompt, refusal(why)),
             None => {}
         }
+        self.tell_bare(out);
     }
 
     /// A prompt or a steer has reached the model.
@@ -314,12 +320,19 @@ impl Face {
             Some(Said::Steer(steer)) => {
                 steer.applied = true;
                 say(steer.applied(), out);
+                self.tell_bare(out);
             }
             None => {}
         }
     }
 
     fn prompt_ended(&mut self, prompt: PromptId, end: &End, out: &mut Outbox<Openseek>) {
+        self.prompt_over(prompt, end, out);
+        // Others may have waited for it.
+        self.tell_bare(out);
+    }
+
+    fn prompt_over(&mut self, prompt: PromptId, end: &End, out: &mut Outbox<Openseek>) {
         match self.prompts.end(prompt) {
             Some(Said::Prompt {
                 applied: false,
@@ -349,7 +362,7 @@ impl Face {
                 if !self.turn.is_open() && !core::mem::replace(&mut self.turn.claimed, true) {
                     return;
                 }
-                self.bare_end(bare, out);
+                self.bare.end(prompt, bare);
             }
             Some(Said::Steer(steer)) if steer.is_prompt() && !steer.applied => {
                 say(steer.dropped(), out);
@@ -358,26 +371,33 @@ impl Face {
         }
     }
 
-    /// What isn't part of a turn is told once none is open.
-    fn bare_end(&mut self, bare: Bare, out: &mut Outbox<Openseek>) {
-        self.bare.push_back(bare);
-        self.tell_bare(out);
-    }
-
+    /// What isn't part of a turn is told once none is open, and all that was said before has its end.
     fn tell_bare(&mut self, out: &mut Outbox<Openseek>) {
-        if self.turn.is_open() {
-            return;
-        }
-        while let Some(bare) = self.bare.pop_front() {
+        while !self.turn.is_open()
+            && let Some(bare) = self.bare.next(&self.prompts)
+        {
             match bare {
                 Bare::Refused(error) => {
                     self.failed = true;
                     setup_failed(&error, out);
                 }
-                Bare::Unstored(error) => session_error(&error, out),
+                Bare::Unstored(error) => session_error(&format!("{COMMAND_LOST}{error}"), out),
                 Bare::Failed(error) => self.turn_failed(&error, out),
                 Bare::Aborted => aborted(INTERRUPTED, out),
                 Bare::Finished(answer) => finished(answer, out),
+            }
+        }
+    }
+
+    /// Refusals of goals whose turn it is.
+    fn tell_goals(&mut self, out: &mut Outbox<Openseek>) {
+        while let Some(why) = self.goals.next() {
+            if let Refusal::Failed(failure) = &why {
+                session_error(&format!("{GOAL_LOST}{}", failure.text), out);
+            } else if why == Refusal::Empty {
+                command_error(BLANK_GOAL, out);
+            } else {
+                command_error(&refusal(&why), out);
             }
         }
     }
@@ -452,6 +472,9 @@ impl Face {
                 say(steer.dropped(), out);
             }
         }
+        self.tell_bare(out);
+        self.goals.over();
+        self.tell_goals(out);
         for pending in core::mem::take(&mut self.pending).into_values() {
             match pending {
                 Pending::Jobs { request_id } => snapshot(&request_id, &[], out),

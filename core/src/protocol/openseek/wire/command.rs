@@ -1,6 +1,6 @@
 //! The nine commands of a host, and what is said of a line that is none of them: texts that are part of the contract.
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -117,6 +117,30 @@ pub enum CommandFault {
     NoCommand,
     /// Newer shapes: `content` or `images` are there, and make no sense.
     Content(&'static str),
+}
+
+impl CommandFault {
+    /// Whether a `command_error` of this text is about a line that is no command.
+    pub fn is_text(text: &str) -> bool {
+        let fixed = [
+            CommandFault::Text,
+            CommandFault::SubmissionId,
+            CommandFault::SteerKind,
+            CommandFault::Job,
+            CommandFault::Goal,
+            CommandFault::Allow,
+            CommandFault::Id,
+            CommandFault::NoCommand,
+        ];
+        let open = [
+            "unknown steer kind: ",
+            "unknown command: ",
+            "invalid content: ",
+        ];
+        open.iter().any(|start| text.starts_with(start))
+            || text.starts_with(COMMAND_STREAM)
+            || fixed.iter().any(|fault| fault.to_string() == text)
+    }
 }
 
 impl fmt::Display for CommandFault {
