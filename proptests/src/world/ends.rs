@@ -161,8 +161,7 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
             Action::Jump => drop(self.jump()),
             Action::Skip(us) => self.set_now(self.now.mono_us.saturating_add(*us)),
             Action::Tool(_, news) if !P::brings(*news) => {}
-            // No Server has been held to jobs and goals yet.
-            Action::Own(_) => {}
+            Action::Own(_) if !P::OWNS => {}
             Action::Prompt(_)
             | Action::Repeat(_)
             | Action::Withdraw(_)
@@ -174,6 +173,7 @@ impl<P: Speaks, A: Agent> Ends<P, A> {
             | Action::Compact
             | Action::Rewind(..)
             | Action::Other(_)
+            | Action::Own(_)
             | Action::Close(_) => {
                 if let Some(command) = command(&mut self.host, action) {
                     self.command(command);

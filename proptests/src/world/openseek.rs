@@ -27,6 +27,7 @@ fn asking(setup: &Setup) -> Asking {
 
 impl Speaks for Openseek {
     const TELLS_CALLS: bool = false;
+    const OWNS: bool = true;
 
     fn session(config: &mut SessionConfig, setup: &Setup) {
         preset(config);
@@ -41,8 +42,8 @@ impl Speaks for Openseek {
             .retain(|hook| hook.spec.point != HookPoint::Permission);
         config.model.window = match setup.window {
             0 => 32_768,
-            1 => 1_500,
-            _ => 1_250,
+            1 => 400,
+            _ => 250,
         };
     }
 

@@ -21,6 +21,9 @@ pub trait Speaks: Observed + Protocol {
     /// Client guesses the first from the reply, and the two ends aren't compared in that.
     const TELLS_CALLS: bool = true;
 
+    /// Whether a host has words for jobs and goals, so that it uses them here.
+    const OWNS: bool = false;
+
     /// Makes a session's configuration one of an agent behind this protocol.
     fn session(config: &mut SessionConfig, setup: &Setup);
 

@@ -187,6 +187,15 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
         "prompt(a) prompt(b) prompt(c) cancel",
     ),
     (
+        "os_a10 where a cancel took one out, the newest is missed",
+        "«p:a» «p:b» «p:c» step(1) «cancel» aborted(interrupted) «next» «p:d» step(1) message(x) usage finished(x) unstarted(full) «wait:1999» «wait:1»",
+        "Opened() R(1,Started) R(2,Queued(Next)) Q(2,Next) R(3,Queued(Next)) Q(3,Next) T+ S+ Ap(1) M(user) Rq \
+         R(4,Cancelling(Turn)) Rq-(Cancelled) S- T-(Cancelled) P-(1,Cancelled) R(6,Queued(Next)) Q(6,Next) T+ \
+         R(5,Cancelling(Turn)) S+ Ap(2) M(user) Rq m+ m-(Cancelled) Rq-(Cancelled) N(Info) S- T-(Cancelled) P-(2,Cancelled) \
+         P-(3,Failed) P-(6,Withdrawn) Set",
+        "prompt(a) prompt(b) prompt(c) cancel cancel prompt(d)",
+    ),
+    (
         "os_a10 a prompt that was written after a cancel isn't taken out by it",
         "«p:a» step(1) «cancel» «p:b» message(x) usage finished(x) «wait:9999» step(1) message(y) usage finished(y)",
         "Opened() R(1,Started) T+ S+ Ap(1) M(user) Rq R(2,Cancelling(Turn)) R(3,Queued(Next)) Q(3,Next) m+ m-(Cancelled) \

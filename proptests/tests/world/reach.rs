@@ -8,7 +8,7 @@ use proptest::{
     test_runner::{Config, TestRng, TestRunner},
 };
 use serde_json::Value;
-use turnwire::protocol::{observer::Dir, omp::Omp, openmax::Openmax};
+use turnwire::protocol::{observer::Dir, omp::Omp, openmax::Openmax, openseek::Openseek};
 use turnwire_proptests::{
     scenario::{Scenario, bytes},
     world::{Speaks, run_over},
@@ -150,6 +150,65 @@ fn worlds_of_omp_reach_commands_events_and_questions() {
             "< extension_error ",
             "< host_tool_call ",
             "< notice ",
+        ],
+        kind,
+    );
+}
+
+#[test]
+fn worlds_of_openseek_reach_every_command_and_what_an_engine_says_of_a_session() {
+    let kind = |dir, line: &Value| {
+        let more = ["kind", "action", "outcome", "reason"].map(|name| word(line, name));
+        match dir {
+            Dir::Host => format!("> {} {}", word(line, "command"), more.concat()),
+            Dir::Agent => format!("{} {}", word(line, "event"), more.concat()),
+        }
+    };
+    reaches::<Openseek>(
+        &[
+            "> prompt ",
+            "> steer prompt",
+            "> steer command",
+            "> compact ",
+            "> cancel ",
+            "> jobs_snapshot ",
+            "> job_stop ",
+            "> goal set",
+            "> goal clear",
+            "> approval ",
+            "agent_setup_failed ",
+            "agent_step ",
+            "agent_aborted interrupted",
+            "agent_finished ",
+            "max_steps_exhausted ",
+            "turn_failed ",
+            "context_yield ",
+            "assistant_delta ",
+            "reasoning_delta ",
+            "assistant_message ",
+            "reasoning_message ",
+            "usage ",
+            "tool_result ",
+            "tool_call_decode_error ",
+            "approval_requested ",
+            "approval_resolved allowed_once",
+            "approval_resolved rejected",
+            "approval_resolved cancelled",
+            "steer_applied prompt",
+            "steer_applied command",
+            "steer_dropped ",
+            "jobs_snapshot ",
+            "job_stop_result wrong_runtime",
+            "goal_updated ",
+            "goal_continue ",
+            "compaction_started ",
+            "compaction_finished ",
+            "compaction_failed ",
+            "auto_compaction_started ",
+            "auto_compaction_finished ",
+            "auto_compaction_failed ",
+            "session_error ",
+            "command_error ",
         ],
         kind,
     );

@@ -4,6 +4,7 @@
 
 mod omp;
 mod openmax;
+mod openseek;
 
 use turnwire::{
     protocol::observer::Dir,

@@ -1,13 +1,14 @@
 //! The book of cancels.
 //!
 //! A cancel has three ends, and but one of them is told: it interrupts the turn or the compaction that runs; or it takes out
-//! the oldest prompt that waits, of those that were written before it; or it does nothing. What it met isn't known where it
-//! was written: a turn that is seen to run may be over, and one that isn't seen may have begun. So each cancel stays in the
-//! book until a turn or a compaction ends `interrupted` (each such end takes one out of it), or no prompt is left that it
-//! could have taken out. When an engine is silent for a while, and nothing runs, then each has taken out one.
+//! the oldest prompt that waits; or it does nothing. What it met isn't known where it was written: a turn that is seen to
+//! run may be over, and one that isn't seen may have begun. If it took a prompt out, then all that is told of those behind
+//! it is taken for the one before, and it is the last whose end is missing. So each cancel stays in the book until a turn or
+//! a compaction ends `interrupted` (each such end takes one out of it), or no prompt waits at all. When an engine is silent
+//! for a while, and nothing runs, then each has taken out one.
 //!
-//! The book may hold too many: two cancels that met one turn. It never holds too few, so that no prompt is waited for that
-//! has no turn.
+//! The book may hold too many, where two cancels met one turn; then a slow engine's next prompt is given up too early, and
+//! its turn is one that nobody asked for.
 
 use alloc::collections::VecDeque;
 
@@ -28,8 +29,6 @@ struct Cancel {
     /// Who waits to be told what it met.
     command: Option<CommandId>,
     why: CancelWhy,
-    /// How many prompts were written before it.
-    before: u64,
 }
 
 /// What waits is all that a reply says of what a cancel leaves.
@@ -39,19 +38,17 @@ pub(super) fn hits(command: CommandId, hit: Hit, prompts: &Prompts) -> (CommandI
 }
 
 impl Cancels {
-    /// One was written.
+    /// One was written. Where no prompt waits it can take none out.
     pub(super) fn written(
         &mut self,
         command: Option<CommandId>,
         why: CancelWhy,
         prompts: &Prompts,
     ) {
-        self.wait_again();
-        self.open.push_back(Cancel {
-            command,
-            why,
-            before: prompts.count(),
-        });
+        if prompts.next().is_some() {
+            self.wait_again();
+            self.open.push_back(Cancel { command, why });
+        }
     }
 
     /// They met this. Gives why the first of those came that nobody knew of.
@@ -72,14 +69,14 @@ impl Cancels {
         self.open.pop_front().map(|cancel| cancel.why)
     }
 
-    /// Forgets those that can't have taken anything out. `runs`: something runs that they may meet.
+    /// Forgets those that took nothing out. `runs`: something runs that they may meet.
     pub(super) fn settle(&mut self, runs: bool, wait_us: u64, prompts: &Prompts, out: &mut Out) {
-        let is_open = |cancel: &Cancel| prompts.waits_of(cancel.before);
-        if !runs && !self.open.iter().any(is_open) {
-            self.meet(Hit::Nothing, prompts, out);
+        if prompts.next().is_none() {
+            if !runs {
+                self.meet(Hit::Nothing, prompts, out);
+            }
+            self.open.retain(|cancel| cancel.command.is_some());
         }
-        self.open
-            .retain(|cancel| is_open(cancel) || cancel.command.is_some());
         if runs || self.open.is_empty() {
             self.due = None;
         } else {
@@ -98,13 +95,10 @@ impl Cancels {
         self.due
     }
 
-    /// The time has come: how many prompts were written before each.
-    pub(super) fn take(&mut self, prompts: &Prompts, out: &mut Out) -> VecDeque<u64> {
+    /// The time has come: how many there are.
+    pub(super) fn take(&mut self, prompts: &Prompts, out: &mut Out) -> usize {
         self.due = None;
         self.meet(Hit::Nothing, prompts, out);
-        core::mem::take(&mut self.open)
-            .into_iter()
-            .map(|cancel| cancel.before)
-            .collect()
+        core::mem::take(&mut self.open).len()
     }
 }

@@ -258,10 +258,8 @@ impl ClientFace {
 
     /// The engine is silent, and nothing runs: each cancel took out a prompt, which no line tells.
     pub(super) fn cancels_took_out(&mut self, out: &mut Out) {
-        for before in self.cancels.take(&self.prompts, out) {
-            if self.prompts.waits_of(before)
-                && let Some(known) = self.prompts.take_next()
-            {
+        for _ in 0..self.cancels.take(&self.prompts, out) {
+            if let Some(known) = self.prompts.take_next() {
                 self.taken_out += 1;
                 let (prompt, end) = (known.id, End::Withdrawn);
                 out.infer(What::PromptEnded { prompt, end });

@@ -8,8 +8,8 @@ use super::{ClientFace, Out, Sent};
 use crate::protocol::heard::cut;
 use crate::protocol::openseek::GOAL_TURNS;
 use crate::protocol::openseek::wire::{
-    CommandFault, Event as Line, GoalUpdated, Int, JobStopOutcome, JobStopResult, JobsSnapshot,
-    SessionStarted, TokenCounts,
+    BLANK_GOAL, CommandFault, Event as Line, GoalUpdated, Int, JobStopOutcome, JobStopResult,
+    JobsSnapshot, SessionStarted, TokenCounts,
 };
 use crate::vocab::*;
 
@@ -315,7 +315,8 @@ impl ClientFace {
             Line::SessionError(told) => self.unstored(&told.error, out),
             Line::CommandError(told) => {
                 let refusal = Refusal::Invalid((&*told.error).into());
-                if CommandFault::is_text(&told.error) || !self.goal_refused(refusal, out) {
+                let others = CommandFault::is_text(&told.error) || told.error == *BLANK_GOAL;
+                if others || !self.goal_refused(refusal, out) {
                     out.finding(format!(
                         "a command_error, and no command can have been wrong: {}",
                         cut(&told.error)

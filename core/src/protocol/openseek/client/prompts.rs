@@ -36,8 +36,6 @@ pub(super) struct Known {
     pub doomed: Option<CancelWhy>,
     /// Turns that began since it was written.
     pub turns: u32,
-    /// How many were written before it.
-    pub order: u64,
 }
 
 impl Known {
@@ -64,7 +62,6 @@ impl Known {
             text,
             doomed: None,
             turns: 0,
-            order: 0,
         })
     }
 }
@@ -77,8 +74,6 @@ pub(super) struct Prompts {
     /// Not written: they wait until nothing else does.
     later: VecDeque<Known>,
     bytes: usize,
-    /// How many were written.
-    count: u64,
 }
 
 impl Prompts {
@@ -95,10 +90,8 @@ impl Prompts {
         self.bytes
     }
 
-    pub(super) fn written(&mut self, mut known: Known) {
+    pub(super) fn written(&mut self, known: Known) {
         self.bytes += known.text.len();
-        known.order = self.count;
-        self.count += 1;
         self.written.push_back(known);
     }
 
@@ -164,16 +157,6 @@ impl Prompts {
     /// Takes the oldest context.
     pub(super) fn take_any_context(&mut self) -> Option<Known> {
         self.take_written(|known| known.kind == Kind::Context)
-    }
-
-    /// How many were written.
-    pub(super) fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// Whether a prompt waits that was one of the first so many.
-    pub(super) fn waits_of(&self, first: u64) -> bool {
-        self.next().is_some_and(|known| known.order < first)
     }
 
     /// A turn begins. Gives what should have been told of long since.
