@@ -38,6 +38,7 @@ pub struct Parts {
 }
 
 /// Freezes what a start says, for the session of this id. `jobs`: where its background jobs are kept, if it has any.
+/// `own`: the tools that the session itself carries out; one of the project's with such a name goes before.
 ///
 /// # Errors
 /// [`Stop::Settings`] if there can be no tools.
@@ -46,6 +47,7 @@ pub fn parts(
     start: &Start,
     id: &str,
     jobs: Option<&JobPlace>,
+    own: &[ToolSpec],
 ) -> Result<Parts, Stop> {
     let tools = tools(args, start, id, jobs);
     let hooks = hooks::runner(start, &tools, id);
@@ -53,6 +55,9 @@ pub fn parts(
     toolbox.let_use(SetOp::Add, &start.permits.folders);
     let settings = &start.settings;
     let mut specs = toolbox.specs();
+    let free = |tool: &&ToolSpec| specs.iter().all(|other| other.name != tool.name);
+    let own: Vec<ToolSpec> = own.iter().filter(free).cloned().collect();
+    specs.extend(own);
     let dialect = agentx::dialect(args);
     let foreign = &args.foreign;
     let is_named = |spec: &ToolSpec, name: &String| dialect.own(&spec.name) == dialect.own(name);
@@ -183,6 +188,7 @@ struct State {
     folders: Option<Folders>,
     id: String,
     jobs: Option<JobPlace>,
+    own: Vec<ToolSpec>,
     /// What a person has approved, in this session too.
     approvals: Approvals,
     /// What the session uses now.
@@ -204,6 +210,7 @@ impl Disk {
         start: &Start,
         id: &str,
         parts: &Parts,
+        own: &[ToolSpec],
         servers: &Servers,
     ) -> Disk {
         Disk {
@@ -216,6 +223,7 @@ impl Disk {
                 folders: start.folders.clone(),
                 id: id.to_owned(),
                 jobs: parts.toolbox.jobs().cloned(),
+                own: own.to_vec(),
                 approvals: start.approvals.clone(),
                 settings: start.settings.clone(),
                 said: said(args),
@@ -255,7 +263,8 @@ impl State {
             let parts = if changes.is_empty() && said(&self.args) == self.said {
                 None
             } else {
-                Some(parts(&self.args, &start, &self.id, self.jobs.as_ref())?)
+                let jobs = self.jobs.as_ref();
+                Some(parts(&self.args, &start, &self.id, jobs, &self.own)?)
             };
             Ok((start, changes, parts))
         });

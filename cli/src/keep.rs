@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use turnwire::vocab::{
-    ApprovalMode, JobRecord, Message, PermissionUpdate, Setting, UnapprovedSource, WriteBody,
+    ApprovalMode, JobRecord, Message, PermissionUpdate, RunId, Setting, UnapprovedSource, WriteBody,
 };
 use turnwire_io::jobs::JobPlace;
 use turnwire_io::store::{Resumed, Writer};
@@ -13,6 +13,7 @@ use turnwire_io::{Durable, WriteJob};
 use turnwire_media::Blobs;
 
 use crate::args::Named;
+use crate::below::Below;
 use crate::binding;
 use crate::say::{self, Stop};
 use crate::settings::values::Approval;
@@ -218,19 +219,26 @@ pub fn jobs(begun: &Begun, generation: &str) -> Result<Jobs, Stop> {
 pub struct Kept {
     start: Start,
     writer: Option<Arc<Mutex<Writer>>>,
+    /// The nested runs, if they are kept.
+    below: Option<Below>,
 }
 
 impl Kept {
     /// For a session that was begun.
-    pub fn new(start: Start, writer: Option<Writer>) -> Kept {
+    pub fn new(start: Start, writer: Option<Writer>, below: Option<Below>) -> Kept {
         Kept {
             start,
             writer: writer.map(|writer| Arc::new(Mutex::new(writer))),
+            below,
         }
     }
 
-    fn save(&self, messages: &[Arc<Message>], whole: bool) -> WriteJob {
-        let Some(writer) = self.writer.clone() else {
+    fn save(&self, run: RunId, messages: &[Arc<Message>], whole: bool) -> WriteJob {
+        let writer = match run {
+            RunId::MAIN => self.writer.clone(),
+            run => self.below.as_ref().and_then(|below| below.writer(run)),
+        };
+        let Some(writer) = writer else {
             return nothing();
         };
         let messages = messages.to_vec();
@@ -302,11 +310,19 @@ impl Kept {
 
 impl Durable for Kept {
     fn prepare(&mut self, body: &WriteBody<'_>) -> WriteJob {
+        self.prepare_of(RunId::MAIN, body)
+    }
+
+    fn prepare_of(&mut self, run: RunId, body: &WriteBody<'_>) -> WriteJob {
         match body {
             WriteBody::Prompt(messages) | WriteBody::Refusal(messages) => {
-                self.save(messages, false)
+                self.save(run, messages, false)
             }
-            WriteBody::Turn(messages) | WriteBody::Beside(messages) => self.save(messages, true),
+            WriteBody::Turn(messages) | WriteBody::Beside(messages) => {
+                self.save(run, messages, true)
+            }
+            // A run follows the session, whose mode it is.
+            WriteBody::Setting(_) if run != RunId::MAIN => nothing(),
             WriteBody::Setting(Setting::Approvals(mode)) => self.mode(mode),
             WriteBody::Setting(Setting::Name(name)) => self.name(name),
             WriteBody::Approval(source) => self.approval(source),

@@ -5,6 +5,7 @@
 
 mod app;
 mod args;
+mod below;
 mod binding;
 mod check;
 mod contracts;

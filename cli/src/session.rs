@@ -7,12 +7,15 @@ use std::time::Duration;
 use turnwire::model::script::Script;
 use turnwire::model::{ReplyLimits, RequestOptions};
 use turnwire::protocol::{Credentials, LEAST_BYTES, OnCredential, Protocol, Server};
-use turnwire::session::Session;
 use turnwire::session::config::{ModelConfig, Price, SessionConfig, Snapshots};
-use turnwire::vocab::{ApprovalMode, Briefing, Frozen, ModelRef, Now, SessionInfo, Text};
+use turnwire::session::{Session, SessionTree};
+use turnwire::vocab::{
+    ApprovalMode, Briefing, Frozen, ModelRef, Now, Route, SessionInfo, Text, ToolSpec,
+};
 use turnwire_io::{Backend, Host, HttpProvider, Secret, World};
 
 use crate::args::{DriverName, ServeArgs};
+use crate::below::{Below, Helpers};
 use crate::foreign::print::Printer;
 use crate::freeze::{self, Disk, OUTPUT_LIMIT};
 use crate::ids::random;
@@ -53,11 +56,22 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
         .then(|| keep::jobs(&begun, &generation))
         .transpose()?;
     let place = jobs.as_ref().map(|jobs| &jobs.place);
-    let parts = freeze::parts(args, start, &begun.id, place)?;
+    let own = P::own_tools();
+    let parts = freeze::parts(args, start, &begun.id, place, &own)?;
     start.approvals.freeze(&start.settings.external);
     let servers = mcp::servers(args, &start.settings);
-    let disk = Disk::new(args, start, &begun.id, &parts, &servers);
+    let disk = Disk::new(args, start, &begun.id, &parts, &own, &servers);
     let (mut config, mut info) = session::<P>(args, start, &parts.frozen, &generation, &begun)?;
+    let begins_runs = |tool: &ToolSpec| matches!(tool.route, Route::Run(_));
+    let below = own
+        .iter()
+        .any(begins_runs)
+        .then(|| below(start, &begun))
+        .flatten();
+    if let Some(below) = &below {
+        let stop = |error| Stop::Session(format!("no place for nested runs: {error}"));
+        config.last_run = below.last(&begun.id).map_err(stop)?;
+    }
     config.jobs = jobs.map(|jobs| jobs.earlier).unwrap_or_default();
     info.mcp = servers.at_first();
     let limits = start
@@ -102,11 +116,19 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
         host.output = Box::new(Printer::new(std::io::stdout(), form));
     }
     let agent = Session::new(config, Box::new(info), now);
+    let helpers = Helpers {
+        below: below.clone(),
+    };
+    let agent = SessionTree::new(agent, helpers);
     let world = World {
         snapshots,
         backend,
-        sessions: Some(Box::new(Others::new(start.clone(), P::session_ids(args)))),
-        durable: Box::new(Kept::new(start.clone(), begun.writer)),
+        sessions: Some(Box::new(Others::new(
+            start.clone(),
+            P::session_ids(args),
+            below.clone(),
+        ))),
+        durable: Box::new(Kept::new(start.clone(), begun.writer, below)),
         reload: Box::new(disk),
         mcp: mcp::world(args, start, &servers, &begun.id, parts.frozen.tools),
         toolbox: parts.toolbox,
@@ -118,6 +140,12 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
         DriverName::Blocking => turnwire_blocking::serve(server, agent, world, host)
             .map_err(|error| Stop::Failed(error.to_string())),
     }
+}
+
+/// Where nested runs are kept: where the session is.
+fn below(start: &Start, begun: &Begun) -> Option<Below> {
+    begun.writer.as_ref()?;
+    Some(Below::new(start.store.as_ref()?, start.root.to_str()?))
 }
 
 /// What no line may hold. A protocol that must not write one at all has even the shortest looked for; where one is
@@ -148,7 +176,7 @@ pub fn credentials<P: Protocol>(start: &Start) -> Result<Credentials, Stop> {
 
 fn on_tokio<P: Protocol>(
     server: Server<P>,
-    agent: Session,
+    agent: SessionTree<Helpers>,
     world: World,
     host: Host<P>,
 ) -> Result<u8, Stop> {

@@ -9,6 +9,7 @@ use turnwire_io::store::{Entry, Resumed, Store, Writer};
 use turnwire_io::{OpenJob, Opened, Sessions};
 use turnwire_media::Blobs;
 
+use crate::below::Below;
 use crate::binding;
 use crate::ids::IdKind;
 use crate::keep::{Kept, of_earlier, say_torn, unix_ms};
@@ -19,12 +20,14 @@ use crate::start::Start;
 pub struct Others {
     start: Start,
     ids: IdKind,
+    /// The nested runs, if they are kept.
+    below: Option<Below>,
 }
 
 impl Others {
     /// Sessions of this start, with ids of this kind.
-    pub fn new(start: Start, ids: IdKind) -> Others {
-        Others { start, ids }
+    pub fn new(start: Start, ids: IdKind, below: Option<Below>) -> Others {
+        Others { start, ids, below }
     }
 }
 
@@ -33,6 +36,7 @@ impl Sessions for Others {
         let opening = Opening {
             start: self.start.clone(),
             ids: self.ids,
+            below: self.below.clone(),
             from: from.map(PathBuf::from),
         };
         match which {
@@ -61,6 +65,7 @@ impl Sessions for Others {
 struct Opening {
     start: Start,
     ids: IdKind,
+    below: Option<Below>,
     /// The file of the session that is open.
     from: Option<PathBuf>,
 }
@@ -126,7 +131,7 @@ impl Opening {
             history: messages,
             ..OtherSession::default()
         };
-        Ok(self.opened(other, writer))
+        self.opened(other, writer)
     }
 
     /// The last session of this project in a folder, or a new one there.
@@ -183,13 +188,13 @@ impl Opening {
         } = resumed;
         let other = OtherSession {
             session: writer.id().into(),
-            same: false,
             name: name.map(Into::into),
             file: Some(file(&writer)),
             continued: true,
             history: history.into_iter().map(of_earlier).collect(),
+            ..OtherSession::default()
         };
-        Ok(self.opened(other, Some(writer)))
+        self.opened(other, Some(writer))
     }
 
     /// Whether this is the file of the session that is open.
@@ -199,11 +204,16 @@ impl Opening {
         from.is_some() && from == real(path)
     }
 
-    fn opened(self, other: OtherSession, writer: Option<Writer>) -> Opened {
-        Opened {
-            other: Box::new(other),
-            durable: Some(Box::new(Kept::new(self.start, writer))),
+    fn opened(self, mut other: OtherSession, writer: Option<Writer>) -> Result<Opened, OpenFault> {
+        if let Some(below) = &self.below {
+            let path = writer.as_ref().map(Writer::path);
+            below.go_to(path.as_deref().and_then(Path::parent));
+            other.last_run = Some(below.last(&other.session).map_err(failed)?);
         }
+        Ok(Opened {
+            other: Box::new(other),
+            durable: Some(Box::new(Kept::new(self.start, writer, self.below))),
+        })
     }
 }
 

@@ -22,8 +22,12 @@ pub(crate) trait Talk {
     fn tell_at(&self) -> Option<Instant> {
         None
     }
-    /// Its time may have come.
+    /// Its time may have come. It is called with every wake of the child's own pipe, too.
     fn tell(&mut self, _now: Instant) {}
+    /// Whether the child may run for as long as it takes by now.
+    fn is_free(&self) -> bool {
+        false
+    }
 }
 
 /// How a child ran.
@@ -51,6 +55,7 @@ pub(crate) fn run(
 pub(crate) struct Running {
     group: Group,
     woken: PipeReader,
+    waker: Arc<io::PipeWriter>,
     watch: JoinHandle<()>,
 }
 
@@ -63,10 +68,12 @@ pub(crate) fn begin(command: Command, cancel: &CancelToken) -> io::Result<Runnin
     let group = Group::spawn(command)?;
     let exit_waker = waker.clone();
     let watch = group.watch(move || wake(&exit_waker))?;
-    cancel.on_word(move || wake(&waker));
+    let word = waker.clone();
+    cancel.on_word(move || wake(&word));
     Ok(Running {
         group,
         woken,
+        waker,
         watch,
     })
 }
@@ -75,6 +82,12 @@ impl Running {
     /// The number of its group.
     pub(crate) fn number(&self) -> u32 {
         self.group.id.number()
+    }
+
+    /// Has what listens look up, whenever it is called.
+    pub(crate) fn waker(&self) -> impl Fn() + Send + Sync + 'static {
+        let waker = self.waker.clone();
+        move || wake(&waker)
     }
 
     /// Waits for its end, or ends it when it is time, and settles its whole group.
@@ -89,6 +102,7 @@ impl Running {
             mut group,
             woken,
             watch,
+            ..
         } = self;
         let ran = group.run_out(payload, woken, terms, cancel, talk);
         cancel.forget();
@@ -156,6 +170,9 @@ impl Group {
                 self.id.kill();
             } else if cancel.is_cancelled() {
                 self.act(ending.cancel(now));
+            }
+            if talk.is_free() {
+                ending.free();
             }
             self.act(ending.due(now));
         }

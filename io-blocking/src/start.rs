@@ -4,13 +4,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use turnwire::vocab::{HookId, RequestId, ToolUpdate};
+use turnwire::vocab::{HookId, JobId, RequestId, ToolUpdate};
 use turnwire_io::Part;
 use turnwire_io::engine::{
     BULK, Caller, Job, Report, Reporter, Start, Stopper, crashed, failed, job_over,
 };
 use turnwire_io::hooks::HookJob;
-use turnwire_io::jobs::{BackgroundJob, Said};
+use turnwire_io::jobs::{BackgroundJob, OpenJob, Said, Told};
 use turnwire_io::tools::ToolJob;
 
 use crate::bulk::Bulk;
@@ -82,12 +82,7 @@ impl Starter {
         let cancel = CancelToken::new();
         let (token, report, bulk) = (cancel.clone(), self.report.clone(), self.bulk.clone());
         let started = self.live.spawn("turnwire-tool", &cancel, move || {
-            let updates = |update: ToolUpdate| {
-                // Progress is a preview of the outcome: while the host is stalled it is left out.
-                if !matches!(update, ToolUpdate::Progress(_)) || bulk.try_take() {
-                    report(Report::Tool(caller, update));
-                }
-            };
+            let updates = |update: ToolUpdate| hand_over(caller, update, &report, &bulk);
             let run = || crate::tools::carry_out(&job, &token, updates);
             let done = catch_unwind(AssertUnwindSafe(run))
                 .unwrap_or_else(|panic| failed(&crashed("the tool", &*panic)));
@@ -106,17 +101,9 @@ impl Starter {
         let (token, report, bulk) = (cancel.clone(), self.report.clone(), self.bulk.clone());
         let started = self.live.spawn("turnwire-job", &cancel, move || {
             let (id, mut begun) = (job.job(), false);
-            let mut say = |said| match said {
-                Said::Detached(start, about) => {
-                    begun = true;
-                    report(Report::Detached(caller, start, about));
-                }
-                // A preview of what it will have written: while the host is stalled it is left out.
-                Said::Output(output) => {
-                    if bulk.try_take() {
-                        report(Report::Output(id, output));
-                    }
-                }
+            let mut say = |said| {
+                begun |= matches!(said, Said::Detached(..));
+                tell(caller, id, said, &report, &bulk);
             };
             let run = || crate::jobs::run(&job, &token, &mut say);
             let ran = catch_unwind(AssertUnwindSafe(run));
@@ -124,6 +111,30 @@ impl Starter {
         });
         if let Err(error) = started {
             let done = failed(&format!("no thread for the job: {error}"));
+            (self.report)(Report::Tool(caller, done));
+        }
+        Box::new(move || cancel.cancel())
+    }
+
+    /// A command of a call that may go on when the call is over.
+    fn open(&self, caller: Caller, job: OpenJob) -> Stopper {
+        let cancel = CancelToken::new();
+        let (token, report, bulk) = (cancel.clone(), self.report.clone(), self.bulk.clone());
+        let started = self.live.spawn("turnwire-tool", &cancel, move || {
+            let (id, mut begun) = (job.job(), false);
+            let mut say = |told| match told {
+                Told::Call(update) => hand_over(caller, update, &report, &bulk),
+                Told::Job(said) => {
+                    begun |= matches!(said, Said::Detached(..));
+                    tell(caller, id, said, &report, &bulk);
+                }
+            };
+            let run = || crate::jobs::run_open(&job, &token, &mut say);
+            let ran = catch_unwind(AssertUnwindSafe(run));
+            report(job_over(caller, id, begun, ran));
+        });
+        if let Err(error) = started {
+            let done = failed(&format!("no thread for the call: {error}"));
             (self.report)(Report::Tool(caller, done));
         }
         Box::new(move || cancel.cancel())
@@ -142,6 +153,27 @@ impl Starter {
             (self.report)(Report::Hook(hook, outcome));
         }
         Box::new(move || cancel.cancel())
+    }
+}
+
+/// Reports what a call says.
+fn hand_over(caller: Caller, update: ToolUpdate, report: &Reporter, bulk: &Bulk) {
+    // Progress is a preview of the outcome: while the host is stalled it is left out.
+    if !matches!(update, ToolUpdate::Progress(_)) || bulk.try_take() {
+        report(Report::Tool(caller, update));
+    }
+}
+
+/// Reports what a job says.
+fn tell(caller: Caller, id: JobId, said: Said, report: &Reporter, bulk: &Bulk) {
+    match said {
+        Said::Detached(start, about) => report(Report::Detached(caller, start, about)),
+        // A preview of what it will have written: while the host is stalled it is left out.
+        Said::Output(output) => {
+            if bulk.try_take() {
+                report(Report::Output(id, output));
+            }
+        }
     }
 }
 
@@ -179,6 +211,10 @@ impl Start for Starter {
                 caller,
                 job: ToolJob::Background(job),
             } => self.background(caller, *job),
+            Job::Tool {
+                caller,
+                job: ToolJob::Open(job),
+            } => self.open(caller, *job),
             Job::Tool { caller, job } => self.tool(caller, job),
             Job::Hook { hook, job } => self.hook(hook, job),
             // Their protocol's SDK needs an async runtime.

@@ -49,6 +49,7 @@ pub(crate) fn carry_out(
             ToolJob::Command(job) => command(job, cancel, &mut updates),
             ToolJob::File(job) => job.run(&|| cancel.is_cancelled()),
             ToolJob::Over(finished) => finished.clone(),
+            ToolJob::Open(job) => command(job.command(), cancel, &mut updates),
             ToolJob::Background(_) => Finished::failed(ONE_CALL),
         }
     };

@@ -1,6 +1,6 @@
 //! What the embedder gives a driver: the outside world of one session.
 
-use turnwire::vocab::{Frozen, OpenBody, OpenFault, OtherSession, Text, WriteBody};
+use turnwire::vocab::{Frozen, OpenBody, OpenFault, OtherSession, RunId, Text, WriteBody};
 
 use crate::hooks::Hooks;
 use crate::mcp::Mcp;
@@ -85,6 +85,17 @@ pub trait Durable: Send {
     /// Takes from `body` what the write needs. The job it returns does the I/O and may block;
     /// it returns only when the data is safe, and its error text is shown to the host.
     fn prepare(&mut self, body: &WriteBody<'_>) -> WriteJob;
+
+    /// As [`prepare`](Durable::prepare), of a nested run, if `run` isn't the outermost agent. What a person allowed holds
+    /// whoever asked; all else of a run is kept nowhere, if nothing else is said.
+    fn prepare_of(&mut self, run: RunId, body: &WriteBody<'_>) -> WriteJob {
+        let holds = matches!(body, WriteBody::Approval(_) | WriteBody::Permissions(_));
+        if run == RunId::MAIN || holds {
+            self.prepare(body)
+        } else {
+            Box::new(|| Ok(()))
+        }
+    }
 }
 
 /// A [`Durable`] for sessions that keep nothing: every write succeeds at once.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use turnwire::vocab::JobState;
+use turnwire::vocab::{Interrupting, JobState};
 use turnwire_io::jobs::JobPlace;
 
 use crate::Driver;
@@ -229,6 +229,192 @@ pub fn os_10_a_record_of_a_running_job_is_one_of_an_interrupted_job_to_others<D:
         panic!("{earlier:?}");
     };
     assert_eq!(record.state, JobState::Interrupted);
+    rig.close_input();
+    assert_eq!(rig.finish().0, 0);
+}
+
+/// A session whose model calls this command, until a steer lets it go.
+fn call<D: Driver>(input: &Value, place: fn(&Path) -> JobPlace) -> Rig {
+    let script = format!(
+        "reply when prompt \"begin\" and step 1\n  call bash {input}\nreply\n  say: On with it.\n"
+    );
+    let rig = Rig::start_openseek::<D>(RigOptions {
+        jobs: Some(place),
+        interrupting: Some(Interrupting::Immediate),
+        default_timeout: Some(Duration::from_secs(3)),
+        ..RigOptions::script(&script)
+    });
+    rig.say(r#"{"command":"prompt","text":"begin"}"#);
+    rig.wait_for_file("pid");
+    rig.say(r#"{"command":"steer","kind":"prompt","text":"and now?"}"#);
+    rig
+}
+
+fn wait_ended(rig: &Rig) -> Value {
+    loop {
+        let changed = rig.wait_for("job_changed");
+        if changed["kind"] == "finished" || changed["kind"] == "failed" {
+            return changed;
+        }
+    }
+}
+
+/// S-35: what a call wrote before it was let go, and what it writes behind that, is in the job's file.
+pub fn s_35_a_call_that_is_let_go_runs_on_as_a_job_with_all_that_it_wrote<D: Driver>() {
+    // It takes longer than a call may.
+    let command = "echo one; echo two >&2; echo $$ > pid; sleep 3.2; until [ -e go ]; do sleep 0.02; done; echo three; exit 4";
+    let rig = call::<D>(&serde_json::json!({ "command": command }), kept);
+    let started = rig.wait_for("job_changed");
+    assert_eq!(
+        (&started["kind"], &started["job"]["id"]),
+        (&"started".into(), &"bg-1".into())
+    );
+    assert_eq!(started["job"]["command"], command);
+    let result = rig.wait_for("tool_result");
+    let about = result["content"].as_str().unwrap();
+    assert!(
+        about.contains("bg-1.out") && about.contains("bg-1"),
+        "{about}"
+    );
+    rig.wait_for("steer_applied");
+    rig.wait_for("agent_finished");
+    std::fs::write(rig.path("go"), "").unwrap();
+    let ended = wait_ended(&rig);
+    assert_eq!(
+        ended["job"]["state"],
+        serde_json::json!({"kind":"exited","code":4})
+    );
+    let last = wait_record(&rig, "exited");
+    assert_eq!(last["output_bytes"], 14);
+    let output = std::fs::read_to_string(rig.path("jobs/1/bg-1.out")).unwrap();
+    let mut lines: Vec<&str> = output.lines().collect();
+    assert_eq!(lines.pop(), Some("three"));
+    lines.sort_unstable();
+    assert_eq!(lines, ["one", "two"]);
+    rig.close_input();
+    assert_eq!(rig.finish().0, 0);
+}
+
+/// S-35: a stop of the job ends all that the call had started.
+pub fn s_35_a_call_that_was_let_go_is_ended_with_its_whole_group<D: Driver>() {
+    let command = "(echo $BASHPID > pid; exec sleep 300) & sleep 300";
+    let rig = call::<D>(&serde_json::json!({ "command": command }), kept);
+    rig.wait_for("agent_finished");
+    assert_eq!(stop(&rig, "1", "bg-1"), "stopped");
+    wait_gone(&rig);
+    assert_eq!(wait_record(&rig, "stopped")["state"]["reason"], "user");
+    rig.close_input();
+    assert_eq!(rig.finish().0, 0);
+}
+
+/// S-35: what the model said of the time counts; what is usual is for calls.
+pub fn s_35_a_limit_of_the_model_s_counts_for_the_job_too_and_the_usual_one_does_not<D: Driver>() {
+    let input = serde_json::json!({ "command": "echo $$ > pid; sleep 300", "timeout_seconds": 1 });
+    let rig = call::<D>(&input, kept);
+    assert_eq!(
+        wait_ended(&rig)["job"]["state"],
+        serde_json::json!({"kind":"stopped","reason":"time_limit"})
+    );
+    wait_gone(&rig);
+    rig.close_input();
+    assert_eq!(rig.finish().0, 0);
+}
+
+/// S-35: where no file can be made for it, the call goes on as if nobody had asked.
+pub fn s_35_a_call_that_cant_become_a_job_goes_on<D: Driver>() {
+    fn nowhere(folder: &Path) -> JobPlace {
+        std::fs::write(folder.join("jobs"), "a file").unwrap();
+        kept(folder)
+    }
+    let input = serde_json::json!({ "command": "echo $$ > pid; sleep 0.2; echo over" });
+    let rig = call::<D>(&input, nowhere);
+    let result = rig.wait_for("tool_result");
+    assert!(
+        result["content"].as_str().unwrap().contains("over"),
+        "{result}"
+    );
+    rig.wait_for("steer_applied");
+    rig.wait_for("agent_finished");
+    rig.close_input();
+    let (code, lines) = rig.finish();
+    assert_eq!(code, 0);
+    assert!(lines.iter().all(|line| line["event"] != "job_changed"));
+}
+
+/// OS-10: a model's own stop waits for the end, which it isn't told of twice; and it reads on where it was.
+pub fn os_10_a_model_stops_its_job_and_reads_what_it_wrote<D: Driver>() {
+    let begin = serde_json::json!({
+        "command": "echo hello; echo $$ > pid; sleep 300", "background": true,
+    });
+    let wait = serde_json::json!({ "command": "until [ -e pid ]; do sleep 0.02; done" });
+    let calls = [
+        ("bash", begin.to_string()),
+        ("bash", wait.to_string()),
+        ("job_stop", r#"{"job":"bg-1"}"#.into()),
+        ("job_output", r#"{"job":"bg-1"}"#.into()),
+        ("job_output", r#"{"job":"bg-1","from_byte":4}"#.into()),
+        ("job_stop", r#"{"job":"bg-1"}"#.into()),
+        ("job_stop", r#"{"job":"bg-9"}"#.into()),
+        ("job_output", r#"{"job":"../bg-1"}"#.into()),
+    ];
+    let steps = calls
+        .iter()
+        .enumerate()
+        .map(|(at, (name, input))| format!("reply when step {}\n  call {name} {input}\n", at + 1));
+    let script = steps.collect::<String>() + "reply\n  say: Done.\n";
+    let rig = Rig::start_openseek::<D>(RigOptions {
+        jobs: Some(kept),
+        ..RigOptions::script(&script)
+    });
+    rig.say(r#"{"command":"prompt","text":"begin"}"#);
+    rig.wait_for("agent_finished");
+    wait_gone(&rig);
+    rig.close_input();
+    let (code, lines) = rig.finish();
+    assert_eq!(code, 0);
+    let results: Vec<&str> = lines
+        .iter()
+        .filter(|line| line["event"] == "tool_result")
+        .map(|line| line["content"].as_str().unwrap())
+        .collect();
+    let [_, _, stopped, all, rest, over, nothing, outside] = results[..] else {
+        panic!("{results:?}")
+    };
+    assert!(stopped.contains("bg-1 was stopped: user"), "{stopped}");
+    assert_eq!(all, "[job bg-1 was stopped: user; bytes 0 to 6]\nhello\n");
+    assert_eq!(rest, "[job bg-1 was stopped: user; bytes 4 to 6]\no\n");
+    assert!(over.contains("over already") && nothing.contains("no job"));
+    assert!(outside.contains("there is no job"), "{outside}");
+    assert!(
+        lines
+            .iter()
+            .all(|line| line["event"] != "background_notice")
+    );
+}
+
+/// OS-10: a record that can't be written any more says so, and the job goes on.
+pub fn os_10_a_record_that_cant_be_kept_says_so<D: Driver>() {
+    let command = "echo $$ > pid; until [ -e more ]; do sleep 0.02; done; echo more; until [ -e go ]; do sleep 0.02; done";
+    let rig = start::<D>(command, kept);
+    rig.wait_for("agent_finished");
+    rig.wait_for_file("pid");
+    std::fs::rename(rig.path("jobs/1"), rig.path("jobs/2")).unwrap();
+    std::fs::write(rig.path("jobs/1"), "a file").unwrap();
+    std::fs::write(rig.path("more"), "").unwrap();
+    let told = loop {
+        let changed = rig.wait_for("job_changed");
+        if !changed["job"]["persistence_error"].is_null() {
+            break changed;
+        }
+    };
+    assert_eq!(told["job"]["state"]["kind"], "running", "{told}");
+    std::fs::write(rig.path("go"), "").unwrap();
+    let ended = wait_ended(&rig);
+    assert_eq!(
+        ended["job"]["persistence_error"], told["job"]["persistence_error"],
+        "{ended}"
+    );
+    assert_eq!(ended["job"]["state"]["code"], 0);
     rig.close_input();
     assert_eq!(rig.finish().0, 0);
 }

@@ -129,6 +129,12 @@ macro_rules! suite {
                 p03_a_job_that_floods_its_output_is_stopped
                 os_10_a_job_that_cant_begin_is_a_failed_call
                 os_10_a_record_of_a_running_job_is_one_of_an_interrupted_job_to_others
+                os_10_a_model_stops_its_job_and_reads_what_it_wrote
+                os_10_a_record_that_cant_be_kept_says_so
+                s_35_a_call_that_is_let_go_runs_on_as_a_job_with_all_that_it_wrote
+                s_35_a_call_that_was_let_go_is_ended_with_its_whole_group
+                s_35_a_limit_of_the_model_s_counts_for_the_job_too_and_the_usual_one_does_not
+                s_35_a_call_that_cant_become_a_job_goes_on
             }
             later {
                 l8_an_answer_that_takes_its_time_holds_nothing_up_and_the_end_waits_for_it

@@ -12,9 +12,9 @@ use turnwire::protocol::Server;
 use turnwire::protocol::openmax::{Extra, Openmax, ServerConfig, preset};
 use turnwire::protocol::openseek;
 use turnwire::session::config::{LocalHook, ModelConfig};
-use turnwire::session::{Session, SessionConfig};
+use turnwire::session::{Session, SessionConfig, job_stop_tool};
 use turnwire::vocab::{
-    ApprovalMode, Briefing, HookPoint, HookSpec, McpFact, Now, SessionInfo, WriteBody,
+    ApprovalMode, Briefing, HookPoint, HookSpec, Interrupting, McpFact, Now, SessionInfo, WriteBody,
 };
 use turnwire_io::hooks::{HookCommand, Hooks, HooksConfig};
 use turnwire_io::jobs::JobPlace;
@@ -42,6 +42,10 @@ pub struct RigOptions {
     pub approvals: ApprovalMode,
     /// Where background jobs are kept, in the session's folder.
     pub jobs: Option<fn(&Path) -> JobPlace>,
+    /// What a steer does to calls that run, if not what the preset says.
+    pub interrupting: Option<Interrupting>,
+    /// How long a command may run, if nothing else is said.
+    pub default_timeout: Option<Duration>,
     /// MCP servers that the driver runs.
     pub mcp: Option<Servers>,
     /// Their limits, where a test wants others.
@@ -61,6 +65,8 @@ impl RigOptions {
             backend: None,
             approvals: ApprovalMode::Auto,
             jobs: None,
+            interrupting: None,
+            default_timeout: None,
             mcp: None,
             tune_mcp: |_| {},
             mcp_facts: Arc::default(),
@@ -397,9 +403,12 @@ pub(crate) fn parts(
     root: &Path,
     preset: impl FnOnce(&mut SessionConfig),
 ) -> (SessionConfig, World) {
+    let has_jobs = options.jobs.is_some();
+    let tools = ToolboxConfig::new(root);
     let tools = ToolboxConfig {
         jobs: options.jobs.map(|place| place(root)),
-        ..ToolboxConfig::new(root)
+        default_timeout: options.default_timeout.unwrap_or(tools.default_timeout),
+        ..tools
     };
     let commands = options.turn_end.iter().map(|line| HookCommand {
         key: (*line).into(),
@@ -415,7 +424,11 @@ pub(crate) fn parts(
     let mut config = SessionConfig::new(ModelConfig::new("scripted", 32_768));
     preset(&mut config);
     config.settings.approvals = options.approvals.clone();
+    if let Some(interrupting) = options.interrupting {
+        config.settings.interrupting = interrupting;
+    }
     config.tools = toolbox.specs();
+    config.tools.extend(has_jobs.then(job_stop_tool));
     config.hooks = options.turn_end.iter().map(|line| turn_end(line)).collect();
     // Retries don't take a test's time.
     config.policy.retry.backoff_us = vec![20_000];

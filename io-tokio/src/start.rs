@@ -6,13 +6,13 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio::sync::Semaphore;
-use turnwire::vocab::{HookId, RequestId, ToolUpdate};
+use turnwire::vocab::{HookId, JobId, RequestId, ToolUpdate};
 use turnwire_io::Part;
 use turnwire_io::engine::{
     BULK, Caller, Job, Report, Reporter, Start, Stopper, crashed, failed, job_over,
 };
 use turnwire_io::hooks::HookJob;
-use turnwire_io::jobs::{BackgroundJob, Said};
+use turnwire_io::jobs::{BackgroundJob, OpenJob, Said, Told};
 use turnwire_io::tools::ToolJob;
 
 use crate::tools::CancelToken;
@@ -90,16 +90,7 @@ impl Starter {
         let (token, report, bulk) = (cancel.clone(), self.report.clone(), self.bulk.clone());
         tokio::spawn(async move {
             let told = report.clone();
-            let updates = move |update: ToolUpdate| {
-                // Progress is a preview of the outcome: while the host is stalled it is left out.
-                if matches!(update, ToolUpdate::Progress(_)) {
-                    let Ok(permit) = bulk.try_acquire() else {
-                        return;
-                    };
-                    permit.forget();
-                }
-                told(Report::Tool(caller, update));
-            };
+            let updates = move |update: ToolUpdate| hand_over(caller, update, &told, &bulk);
             let run = AssertUnwindSafe(carry_out(token, Box::new(updates))).catch_unwind();
             let done = run
                 .await
@@ -115,20 +106,31 @@ impl Starter {
         let (token, report, bulk) = (cancel.clone(), self.report.clone(), self.bulk.clone());
         tokio::spawn(async move {
             let (id, mut begun) = (job.job(), false);
-            let mut say = |said| match said {
-                Said::Detached(start, about) => {
-                    begun = true;
-                    report(Report::Detached(caller, start, about));
-                }
-                // A preview of what it will have written: while the host is stalled it is left out.
-                Said::Output(output) => {
-                    if let Ok(permit) = bulk.try_acquire() {
-                        permit.forget();
-                        report(Report::Output(id, output));
-                    }
-                }
+            let mut say = |said| {
+                begun |= matches!(said, Said::Detached(..));
+                tell(caller, id, said, &report, &bulk);
             };
             let run = AssertUnwindSafe(crate::jobs::run(job, &token, &mut say)).catch_unwind();
+            let ran = run.await;
+            report(job_over(caller, id, begun, ran));
+        });
+        Box::new(move || cancel.cancel())
+    }
+
+    /// A command of a call that may go on when the call is over.
+    fn open(&self, caller: Caller, job: OpenJob) -> Stopper {
+        let cancel = CancelToken::new();
+        let (token, report, bulk) = (cancel.clone(), self.report.clone(), self.bulk.clone());
+        tokio::spawn(async move {
+            let (id, mut begun) = (job.job(), false);
+            let mut say = |told| match told {
+                Told::Call(update) => hand_over(caller, update, &report, &bulk),
+                Told::Job(said) => {
+                    begun |= matches!(said, Said::Detached(..));
+                    tell(caller, id, said, &report, &bulk);
+                }
+            };
+            let run = AssertUnwindSafe(crate::jobs::run_open(job, &token, &mut say)).catch_unwind();
             let ran = run.await;
             report(job_over(caller, id, begun, ran));
         });
@@ -146,6 +148,32 @@ impl Starter {
             report(Report::Hook(hook, outcome));
         });
         Box::new(move || cancel.cancel())
+    }
+}
+
+/// Reports what a call says.
+fn hand_over(caller: Caller, update: ToolUpdate, report: &Reporter, bulk: &Semaphore) {
+    // Progress is a preview of the outcome: while the host is stalled it is left out.
+    if matches!(update, ToolUpdate::Progress(_)) {
+        let Ok(permit) = bulk.try_acquire() else {
+            return;
+        };
+        permit.forget();
+    }
+    report(Report::Tool(caller, update));
+}
+
+/// Reports what a job says.
+fn tell(caller: Caller, id: JobId, said: Said, report: &Reporter, bulk: &Semaphore) {
+    match said {
+        Said::Detached(start, about) => report(Report::Detached(caller, start, about)),
+        // A preview of what it will have written: while the host is stalled it is left out.
+        Said::Output(output) => {
+            if let Ok(permit) = bulk.try_acquire() {
+                permit.forget();
+                report(Report::Output(id, output));
+            }
+        }
     }
 }
 
@@ -183,6 +211,10 @@ impl Start for Starter {
                 caller,
                 job: ToolJob::Background(job),
             } => self.background(caller, *job),
+            Job::Tool {
+                caller,
+                job: ToolJob::Open(job),
+            } => self.open(caller, *job),
             Job::Tool { caller, job } => self.tool(caller, job),
             Job::Hook { hook, job } => self.hook(hook, job),
             #[cfg(feature = "mcp")]

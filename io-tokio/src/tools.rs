@@ -52,6 +52,7 @@ pub(crate) async fn carry_out(
             ToolJob::Command(job) => command(job, &cancel, &mut updates).await,
             ToolJob::File(job) => file(job, cancel).await,
             ToolJob::Over(finished) => finished,
+            ToolJob::Open(job) => command(job.into_command(), &cancel, &mut updates).await,
             ToolJob::Background(_) => Finished::failed(ONE_CALL),
         }
     };
@@ -117,6 +118,16 @@ async fn read(
     mut stderr: Option<impl AsyncRead + Unpin>,
     updates: &mut (dyn FnMut(ToolUpdate) + Send),
 ) {
+    hear(capture, &mut stdout, &mut stderr, updates).await;
+}
+
+/// As [`read`], of pipes that may be read on.
+pub(crate) async fn hear(
+    capture: &mut Capture,
+    stdout: &mut Option<impl AsyncRead + Unpin>,
+    stderr: &mut Option<impl AsyncRead + Unpin>,
+    updates: &mut (dyn FnMut(ToolUpdate) + Send),
+) {
     let (mut out_buffer, mut err_buffer) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);
     while stdout.is_some() || stderr.is_some() {
         let tell_at = capture.tell_at();
@@ -126,10 +137,10 @@ async fn read(
                     updates(progress);
                 }
             }
-            n = next(&mut stdout, &mut out_buffer) => {
+            n = next(stdout, &mut out_buffer) => {
                 capture.out(out_buffer.get(..n).unwrap_or_default());
             }
-            n = next(&mut stderr, &mut err_buffer) => {
+            n = next(stderr, &mut err_buffer) => {
                 capture.err(err_buffer.get(..n).unwrap_or_default());
             }
         }

@@ -17,7 +17,7 @@ use turnwire::protocol::omp::Omp;
 use turnwire::protocol::openmax::Openmax;
 use turnwire::protocol::openseek::Openseek;
 use turnwire::session::config::SessionConfig;
-use turnwire::vocab::{Frozen, ModelRef, Text};
+use turnwire::vocab::{Frozen, ModelRef, Text, ToolSpec};
 use turnwire_io::mcp::Servers;
 use turnwire_io::{Answer, HeardMcp, Refrozen};
 use turnwire_media::Blobs;
@@ -119,6 +119,11 @@ pub struct Opening<'a> {
 pub trait Served: Protocol {
     /// Whether commands of the agent may go on in the background: its lines have words for such jobs.
     const HAS_JOBS: bool = false;
+
+    /// The tools that the session itself carries out, for what its lines have words for.
+    fn own_tools() -> Vec<ToolSpec> {
+        Vec::new()
+    }
 
     /// What of a command line can't be done, before anything of a session is there.
     ///

@@ -6,6 +6,8 @@ use turnwire::protocol::openseek::{
     Asking, ClientConfig, Mode, Openseek, OpenseekExtra, RunCannotAsk, ServerConfig, preset,
 };
 use turnwire::session::config::SessionConfig;
+use turnwire::session::{goal_tool, job_stop_tool, plan_tool, task_tool};
+use turnwire::vocab::ToolSpec;
 use turnwire_io::{Answer, HeardMcp};
 
 use super::{Hosting, Opening, Served, Spoken, here};
@@ -27,6 +29,10 @@ pub enum ModeName {
 
 impl Served for Openseek {
     const HAS_JOBS: bool = true;
+
+    fn own_tools() -> Vec<ToolSpec> {
+        vec![goal_tool(), plan_tool(), task_tool(), job_stop_tool()]
+    }
 
     fn session_ids(_: &ServeArgs) -> IdKind {
         IdKind::Ordered

@@ -13,4 +13,5 @@ mod support;
 const DRIVER: &str = "tokio";
 
 mod jobs;
+mod runs;
 mod turns;

@@ -202,6 +202,31 @@ pub(super) fn member(input: &RawJson, name: &str) -> Option<Text> {
     raw(input)?.get(name)?.string().map(Text::from)
 }
 
+/// The steps of a plan, in the forms that models know, and whether each is done. `None`: there are none.
+pub(super) fn plan(input: &RawJson) -> Option<Vec<(Text, bool)>> {
+    let input = raw(input)?;
+    let steps: Vec<Raw<'_>> = ["plan", "todos", "steps"]
+        .iter()
+        .find_map(|name| input.get(name)?.decode().ok())?;
+    let text = |step: &Raw<'_>, names: &[&str]| -> Option<Text> {
+        let mut found = names.iter().filter_map(|name| step.get(name)?.string());
+        found.next().map(Text::from)
+    };
+    let read = |step: &Raw<'_>| {
+        let what = text(step, &["step", "content", "text"])?;
+        let done = text(step, &["status"]);
+        let done = matches!(done.as_deref(), Some("completed" | "done" | "cancelled"));
+        Some((what, done))
+    };
+    steps.iter().map(read).collect()
+}
+
+/// Whether a member is `true`.
+pub(super) fn flag(input: &RawJson, name: &str) -> bool {
+    let member = raw(input).and_then(|input| input.get(name));
+    member.and_then(Raw::bool) == Some(true)
+}
+
 /// A question of a route-Choice tool: `title` or `question`; `options` to choose from, else free text.
 pub(super) fn choice(input: &RawJson) -> ChoiceAsk {
     let input = raw(input);

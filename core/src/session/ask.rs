@@ -3,12 +3,13 @@
 use super::{
     Session, args,
     hooks::{Owner, Run, Says, Slot},
+    runs::LAST,
     tools::{Batch, State},
     uris,
 };
 use crate::vocab::{
     Answer, Ask, AskClose, AskId, Block, CallId, CommandId, Decider, Effect, PermissionUpdate,
-    RawJson, Refusal, Reply, ReplyFault, Show, Text, ToolOutcome, Verdict, What,
+    RawJson, Refusal, Reply, ReplyFault, RunId, Show, Text, ToolOutcome, Verdict, What,
 };
 use alloc::{boxed::Box, vec::Vec};
 
@@ -95,10 +96,9 @@ impl Session {
 
     /// How many permissions are open.
     pub(super) fn open_permissions(&self) -> usize {
-        self.asks
-            .values()
-            .filter(|open| open.what.is_permission())
-            .count()
+        let own = self.asks.values();
+        let own = own.filter(|open| open.what.is_permission()).count();
+        own + self.runs.permissions()
     }
 
     /// `Reply`: open → settled; anything else changes nothing (L8).
@@ -108,6 +108,9 @@ impl Session {
         ask: AskId,
         reply: Result<Reply, ReplyFault>,
     ) {
+        if self.reply_to_run(command, ask, &reply) {
+            return;
+        }
         if let Err(refusal) = self.reply_fits(ask, &reply) {
             return self.refuse(command, refusal);
         }
@@ -159,7 +162,7 @@ impl Session {
     }
 
     fn unknown_ask(&self, ask: AskId) -> Refusal {
-        if self.ids.was_asked(ask.0) {
+        if self.ids.was_asked(ask.0) || self.run_asked(ask) {
             Refusal::AlreadySettled
         } else {
             Refusal::Unknown
@@ -168,6 +171,9 @@ impl Session {
 
     /// `ReplyPart`: progress of a call that the host carries out, else dropped.
     pub(super) fn reply_part(&mut self, command: CommandId, ask: AskId, content: Vec<Block>) {
+        if self.reply_part_to_run(command, ask, &content) {
+            return;
+        }
         let call = match self.asks.get(&ask) {
             None => return self.refuse(command, self.unknown_ask(ask)),
             Some(open) => match &open.what {
@@ -381,11 +387,12 @@ impl Session {
         });
     }
 
-    /// Every open question is closed, in order of creation; a permission's hook stops with it.
-    pub(super) fn close_asks(&mut self, how: &AskClose, batch: Option<&mut Batch>) {
+    /// Every open question is closed, in order of creation, those of some runs too; a permission's hook stops with it.
+    pub(super) fn close_asks(&mut self, how: &AskClose, batch: Option<&mut Batch>, runs: &[RunId]) {
         let mut batch = batch;
         let mut kept = Vec::new();
         while let Some((ask, open)) = self.asks.pop_first() {
+            self.close_run_asks(runs, ask, how);
             if open.what.is_beside_turns() && (!self.intake.is_empty() || self.is_changing()) {
                 kept.push((ask, open));
                 continue;
@@ -408,6 +415,7 @@ impl Session {
             }
         }
         self.asks.extend(kept);
+        self.close_run_asks(runs, LAST, how);
         self.stop_telling();
     }
 

@@ -118,6 +118,7 @@ impl Session {
                 self.cancel_compaction(command, QueueFate::Run);
             }
             CancelWhat::Everything if by_hand => {
+                self.close_all_run_asks();
                 self.skip_compaction(Some(command));
                 self.stop_shells();
                 self.cancel_jobs();
@@ -143,12 +144,14 @@ impl Session {
                 }
             }
             CancelWhat::Everything if can_stop => {
+                self.close_all_run_asks();
                 self.compact_queued = None;
                 self.stop_turn(&Stopping::Cancel(why), QueueFate::Drop, Some(command));
                 self.stop_shells();
                 self.cancel_jobs();
             }
             CancelWhat::Everything => {
+                self.close_all_run_asks();
                 self.compact_queued = None;
                 self.nothing_hit(command);
                 self.stop_shells();
@@ -168,7 +171,7 @@ impl Session {
                 self.stop_shells();
             }
             CancelWhat::Job(job) => self.cancel_job(command, *job),
-            CancelWhat::Run(_) => self.nothing_hit(command),
+            CancelWhat::Run(run) => self.cancel_run(command, *run, why),
         }
     }
 
@@ -236,6 +239,7 @@ impl Session {
         command: Option<CommandId>,
     ) {
         let mut phase = core::mem::take(&mut self.phase);
+        let runs = self.runs_of(phase.turn());
         let batch = match &mut phase {
             Phase::Tools(_, batch) => Some(&mut **batch),
             Phase::Idle
@@ -250,7 +254,7 @@ impl Session {
             | Phase::Compacting(_)
             | Phase::Closed => None,
         };
-        self.close_asks(&stop.close(), batch);
+        self.close_asks(&stop.close(), batch, &runs);
         if let (Some(command), Some(turn)) = (command, phase.turn()) {
             self.hit(command, Hit::Turn(turn.id));
         }
@@ -305,7 +309,7 @@ impl Session {
                 turn
             }
         };
-        self.end_jobs_of(&turn);
+        self.end_jobs_of(&mut turn);
         self.leave_note(&mut turn, stop);
         let end = stop.end();
         self.finish_turn(turn, end, fate);

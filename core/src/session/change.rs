@@ -265,6 +265,7 @@ impl Session {
             file,
             continued,
             history,
+            last_run,
         } = other;
         let summarised = if same {
             self.info.continued = true;
@@ -279,7 +280,10 @@ impl Session {
             self.goal = None;
             self.jobs = jobs::Jobs::default();
             self.forget_history();
-            self.load(history)
+            self.ids.runs_until(last_run.map_or(0, |run| run.0));
+            let summarised = self.load(history);
+            self.recall_plan();
+            summarised
         };
         self.say_opened(summarised);
         let answer = Answer::Session {
@@ -309,10 +313,10 @@ impl Session {
         let history = paired(history);
         let all = || summarised.iter().chain(&history);
         let minted = all().filter(|message| !message.id.is_made_up());
-        let message = minted.map(|message| message.id.0).max().unwrap_or(0);
         let calls = all().flat_map(|message| message.calls());
-        let call = calls.map(|call| call.0).max().unwrap_or(0);
-        self.ids.go_on_after(message, call.max(self.jobs.last()));
+        let calls = calls.map(|call| call.0).chain(self.jobs.numbers());
+        self.ids
+            .go_on_after(minted.map(|message| message.id.0), calls);
         for message in history {
             for block in &message.content {
                 if let Block::ToolUse {

@@ -172,7 +172,7 @@ impl Session {
             }
             self.strand_steers(DropWhy::Idle);
             self.save_beside();
-            if self.closing.is_draining() && self.owed.is_empty() && self.shells.is_empty() {
+            if self.closing.is_draining() && self.owes_only_runs() && self.shells.is_empty() {
                 self.end_jobs();
                 if self.beside.is_none() {
                     self.closed();

@@ -12,7 +12,7 @@ use super::{
 use crate::vocab::{
     Admitted, Answer, ApprovalMode, Block, Call, CancelWhy, Cause, Command, CommandId, Deliver,
     DropWhy, Effect, End, HookSpec, IdleSteer, Lane, MessageId, Offer, Prompt, PromptId, QueueFate,
-    Rank, Refusal, Route, Setting, Text, ToolSpec, What, WriteId,
+    Rank, Refusal, Route, RunId, Setting, Text, ToolSpec, What, WriteId,
 };
 
 /// A command whose reply comes later.
@@ -40,6 +40,8 @@ pub(super) enum OwedFor {
     },
     /// A change of the goal.
     Goal(goal::Asked),
+    /// What a nested run was told: it replies.
+    Run(RunId),
     /// A change of the session.
     Session,
     /// All earlier commands.
@@ -70,14 +72,7 @@ impl Session {
             Command::Job(what) => self.job_command(id, what),
             Command::Shell { command } => self.shell(id, command),
             Command::Session(what) => self.change_session(id, what),
-            Command::SteerRun { .. } => {
-                let refusal = if self.closing.is_open() {
-                    Refusal::Unknown
-                } else {
-                    Refusal::Closing
-                };
-                self.refuse(id, refusal);
-            }
+            Command::SteerRun { run, prompt } => self.steer_run(id, run, prompt),
             Command::Barrier => {
                 if self.owed.is_empty() {
                     self.answer(id, Answer::Done);
@@ -399,6 +394,7 @@ impl Session {
             | OwedFor::Reload
             | OwedFor::Rewind { .. }
             | OwedFor::Goal(_)
+            | OwedFor::Run(_)
             | OwedFor::Session
             | OwedFor::Barrier => false,
         });
@@ -433,7 +429,7 @@ impl Session {
             // Its hooks have their own time.
             // A close gives it up, or it waits for the turn's own write.
             OwedFor::Session => false,
-            OwedFor::Admission | OwedFor::Barrier => false,
+            OwedFor::Admission | OwedFor::Run(_) | OwedFor::Barrier => false,
         });
         waits.map(|owed| (owed.command, self.patience_us(owed.since_us)))
     }
@@ -457,7 +453,8 @@ impl Session {
                 self.restored(command, Err(late));
             }
             Some(OwedFor::Goal(_)) => self.goal_too_long(&late),
-            Some(OwedFor::Admission | OwedFor::Session | OwedFor::Barrier) | None => {}
+            Some(OwedFor::Admission | OwedFor::Session | OwedFor::Run(_) | OwedFor::Barrier)
+            | None => {}
         }
     }
 

@@ -79,7 +79,7 @@ impl Then {
         }
     }
 
-    fn turn_mut(&mut self) -> Option<&mut Turn> {
+    pub fn turn_mut(&mut self) -> Option<&mut Turn> {
         match self {
             Then::Idle => None,
             Then::Boundary(turn) | Then::Attempt(turn, _) => Some(turn),

@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 
 use crate::vocab::{
-    ApprovalMode, Cost, CostBasis, Drain, Frozen, Goal, Interrupting, JobRecord, Settings,
+    ApprovalMode, Cost, CostBasis, Drain, Frozen, Goal, Interrupting, JobRecord, RunId, Settings,
     SideEffect, Text, ToolSpec, Usage,
 };
 
@@ -19,6 +19,13 @@ const MIB: usize = 1024 * 1024;
 /// The configuration of one [`Session`](super::Session).
 #[derive(Clone, Debug)]
 pub struct SessionConfig {
+    /// The run that the session is: the outermost one, or one below it, whose ids lie in a range of their own.
+    pub run: RunId,
+    /// How deep it lies below the outermost one, which is at 0.
+    pub depth: u32,
+    /// The last nested run of the processes before this one: those of this one are numbered behind it. So what is kept of
+    /// a run by its number is kept of no other.
+    pub last_run: RunId,
     /// All randomness of the session (the jitter of retries) comes from it (L5).
     pub seed: [u8; 32],
     /// System text, sent with every request.
@@ -49,6 +56,8 @@ pub struct SessionConfig {
     pub jobs: Vec<JobRecord>,
     /// The goal that the session pursues by itself.
     pub goals: Goals,
+    /// After how many steps without it an open plan ([`plan_tool`](super::plan_tool)) is brought to mind; `None`: it isn't.
+    pub plan_reminder: Option<u32>,
     /// Choices between behaviours.
     pub policy: Policy,
     /// Sizes and numbers.
@@ -63,6 +72,9 @@ impl SessionConfig {
     /// The defaults, for a model.
     pub fn new(model: ModelConfig) -> Self {
         SessionConfig {
+            run: RunId::MAIN,
+            depth: 0,
+            last_run: RunId::MAIN,
             seed: [0; 32],
             system: None,
             model,
@@ -85,6 +97,7 @@ impl SessionConfig {
             skills: Vec::new(),
             jobs: Vec::new(),
             goals: Goals::default(),
+            plan_reminder: None,
             policy: Policy::default(),
             limits: Limits::default(),
             timeouts: Timeouts::default(),
@@ -566,6 +579,10 @@ pub struct Limits {
     pub jobs: usize,
     /// Records of jobs that are over, to be listed; of more the oldest are forgotten.
     pub job_records: usize,
+    /// Nested runs that are alive at once; the calls of more wait.
+    pub runs: usize,
+    /// How deep runs may be nested: a call that would go deeper fails.
+    pub run_depth: u32,
     /// Effects that were stopped and not yet settled; beyond it no prompt, step or call begins.
     pub stopped_effects: usize,
     /// Commands whose reply comes later (barriers, gated settings, a reload, a rewind); more are refused `Full`.
@@ -596,6 +613,8 @@ impl Default for Limits {
             shells: 4,
             jobs: 32,
             job_records: 128,
+            runs: 8,
+            run_depth: 3,
             stopped_effects: 1024,
             owed_replies: 1024,
             rewind_prompts: 128,

@@ -5,7 +5,7 @@
 
 use alloc::collections::BTreeMap;
 
-use crate::vocab::{Input, JobUpdate, Misuse, ToolUpdate};
+use crate::vocab::{Event, Input, JobUpdate, Misuse, RunId, ToolUpdate, What};
 
 /// Where an issued effect stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +85,7 @@ pub(super) struct Effects {
     pub shells: Table,
     /// Live from the moment that a call became one.
     pub jobs: Table,
+    pub runs: Table,
 }
 
 impl Effects {
@@ -120,8 +121,7 @@ impl Effects {
             Input::Job { job, .. } => self.jobs.look(job.0),
             Input::Restored { command, .. } => self.restores.look(command.0),
             Input::Opened { command, .. } => self.opens.look(command.0),
-            // What this session never asks for stands last.
-            Input::Run { .. } => Err(Misuse::NeverIssued),
+            Input::Run { run, .. } => self.runs.look(run.0),
             Input::Call(_)
             | Input::Refrozen { .. }
             | Input::DriverTools { .. }
@@ -158,6 +158,7 @@ impl Effects {
                 job,
                 update: JobUpdate::Ended(_),
             } => self.jobs.settle(job.0),
+            Input::Run { run, event } if ends(*run, event) => self.runs.settle(run.0),
             Input::Model { .. }
             | Input::Tool { .. }
             | Input::Job { .. }
@@ -171,8 +172,17 @@ impl Effects {
         }
     }
 
+    /// Whether any effect isn't settled.
+    pub fn any(&self) -> bool {
+        !self.tables().iter().all(|table| table.open.is_empty())
+    }
+
     /// How many effects were stopped and haven't been settled.
     pub fn stopped(&self) -> usize {
+        self.tables().iter().map(|table| table.stopped).sum()
+    }
+
+    fn tables(&self) -> [&Table; 11] {
         let Effects {
             models,
             tools,
@@ -184,14 +194,17 @@ impl Effects {
             opens,
             shells,
             jobs,
+            runs,
         } = self;
         [
-            models, tools, snapshots, hooks, writes, reloads, restores, opens, shells, jobs,
+            models, tools, snapshots, hooks, writes, reloads, restores, opens, shells, jobs, runs,
         ]
-        .into_iter()
-        .map(|table| table.stopped)
-        .sum()
     }
+}
+
+/// Whether an event is the last one of a run, as its holder tells it.
+fn ends(run: RunId, event: &Event) -> bool {
+    matches!(event.what, What::RunEnded { run: ended, .. } if ended == run)
 }
 
 #[cfg(test)]

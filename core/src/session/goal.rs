@@ -183,6 +183,7 @@ impl Session {
                 | OwedFor::Reload
                 | OwedFor::Rewind { .. }
                 | OwedFor::Setting { .. }
+                | OwedFor::Run(_)
                 | OwedFor::Session
                 | OwedFor::Barrier => None,
             });
@@ -275,6 +276,7 @@ impl Session {
             | OwedFor::Reload
             | OwedFor::Rewind { .. }
             | OwedFor::Setting { .. }
+            | OwedFor::Run(_)
             | OwedFor::Session
             | OwedFor::Barrier => None,
         });
@@ -310,6 +312,7 @@ impl Session {
             | OwedFor::Reload
             | OwedFor::Rewind { .. }
             | OwedFor::Setting { .. }
+            | OwedFor::Run(_)
             | OwedFor::Session
             | OwedFor::Barrier => None,
         })

@@ -1,6 +1,13 @@
 //! Ids are counters, from 1 (S-03, L5): nothing has to be remembered to know whether one was issued.
 
-use crate::vocab::PromptId;
+use crate::vocab::{PromptId, RunId};
+
+/// How many bits of an id count within the range of a run. Runs are numbered below 2^24, so that the bits above, up to
+/// the one that marks what a session made itself, tell the run apart.
+pub(super) const RANGE_BITS: u32 = 32;
+
+/// The first number that no run has.
+const RUNS: u64 = 1 << 24;
 
 /// The highest id of each kind that was given out.
 #[derive(Debug, Default)]
@@ -16,10 +23,14 @@ pub(super) struct Ids {
     checkpoint: u64,
     arrival: u64,
     own_prompt: u64,
+    /// The last nested run, of this session or of another that counts with it.
+    run: u64,
+    /// Below this no id is ours.
+    base: u64,
 }
 
 /// A history that holds higher numbers was written by nobody who counted; there must be room above them.
-const MOST: u64 = 1 << 60;
+const MOST: u64 = 1 << 31;
 
 fn next(id: &mut u64) -> u64 {
     *id += 1;
@@ -27,10 +38,74 @@ fn next(id: &mut u64) -> u64 {
 }
 
 impl Ids {
-    /// Counts on from the higher of what was given out and what a history holds.
-    pub fn go_on_after(&mut self, message: u64, call: u64) {
-        self.message = self.message.max(message.min(MOST));
-        self.call = self.call.max(call.min(MOST));
+    /// Counts in the range of a run.
+    pub fn of(run: RunId) -> Self {
+        let base = run.0 << RANGE_BITS;
+        Ids {
+            turn: base,
+            step: base,
+            request: base,
+            message: base,
+            call: base,
+            ask: base,
+            hook: base,
+            write: base,
+            checkpoint: base,
+            arrival: 0,
+            own_prompt: base,
+            run: run.0,
+            base,
+        }
+    }
+
+    /// Counts on from the higher of what was given out and what a history holds: messages and calls of other ranges are of
+    /// runs that were below it.
+    pub fn go_on_after(
+        &mut self,
+        messages: impl Iterator<Item = u64>,
+        calls: impl Iterator<Item = u64>,
+    ) {
+        let base = self.base;
+        let own = |id: &u64| *id >> RANGE_BITS == base >> RANGE_BITS;
+        let message = messages.filter(own).max().unwrap_or(0);
+        self.message = self.message.max(message.min(base + MOST));
+        for id in calls {
+            if own(&id) {
+                self.call = self.call.max(id.min(base + MOST));
+            } else if id >> RANGE_BITS < RUNS {
+                self.run = self.run.max(id >> RANGE_BITS);
+            }
+        }
+    }
+
+    /// A nested run; `None`: there were as many as can be told apart.
+    pub fn run(&mut self) -> Option<RunId> {
+        let run = self.run + 1;
+        (run < RUNS).then(|| {
+            self.run = run;
+            RunId(run)
+        })
+    }
+
+    /// The run that began last, wherever.
+    pub fn last_run(&self) -> u64 {
+        self.run
+    }
+
+    /// Others have begun runs up to this one.
+    pub fn runs_until(&mut self, run: u64) {
+        self.run = self.run.max(run);
+    }
+
+    /// Whether an id is in the range of a run that began before, and isn't ours.
+    pub fn of_earlier_run(&self, id: u64) -> bool {
+        let run = id >> RANGE_BITS;
+        run != 0 && run != self.base >> RANGE_BITS && run <= self.run
+    }
+
+    /// The last question.
+    pub fn last_ask(&self) -> u64 {
+        self.ask
     }
 
     pub fn turn(&mut self) -> u64 {
@@ -91,7 +166,7 @@ impl Ids {
 
     /// Whether a question with this id was ever asked.
     pub fn was_asked(&self, ask: u64) -> bool {
-        ask != 0 && ask <= self.ask
+        ask > self.base && ask <= self.ask
     }
 }
 
@@ -129,9 +204,9 @@ mod tests {
 
     #[test]
     fn s_03_ids_count_from_one_or_on_from_a_history() {
-        let mut ids = Ids::default();
-        ids.go_on_after(7, 9);
-        ids.go_on_after(3, 2);
+        let mut ids = Ids::of(RunId::MAIN);
+        ids.go_on_after([7, 3].into_iter(), [9].into_iter());
+        ids.go_on_after([3].into_iter(), [2].into_iter());
         assert_eq!([ids.message(), ids.call()], [8, 10]);
         let others = [
             Ids::turn,
@@ -149,6 +224,36 @@ mod tests {
         assert_eq!(ids.last_arrival(), 2);
         let asked = [0, 1, 2, 3].map(|ask| ids.was_asked(ask));
         assert_eq!(asked, [false, true, true, false]);
+    }
+
+    #[test]
+    fn s_03_a_run_counts_in_a_range_of_its_own() {
+        let mut ids = Ids::of(RunId(3));
+        ids.go_on_after([9].into_iter(), [9].into_iter());
+        let base = 3 << RANGE_BITS;
+        assert_eq!(
+            [ids.call(), ids.ask(), ids.arrival()],
+            [base + 1, base + 1, 1]
+        );
+        let asked = [1, base, base + 1, base + 2].map(|ask| ids.was_asked(ask));
+        assert_eq!(asked, [false, false, true, false]);
+        assert_eq!(ids.run(), Some(RunId(4)));
+        ids.runs_until(9);
+        let earlier = [1, 2, 3, 9, 10].map(|run: u64| ids.of_earlier_run((run << RANGE_BITS) + 7));
+        assert_eq!(earlier, [true, true, false, true, false]);
+        ids.runs_until(RUNS - 2);
+        assert_eq!([ids.run(), ids.run()], [Some(RunId(RUNS - 1)), None]);
+        assert_eq!(ids.last_run(), RUNS - 1);
+    }
+
+    #[test]
+    fn s_03_what_runs_of_an_earlier_process_were_called_names_no_other() {
+        let of_run = |run: u64, id: u64| (run << RANGE_BITS) + id;
+        let calls = [4, of_run(2, 7), of_run(1, 9)].into_iter();
+        let mut ids = Ids::of(RunId::MAIN);
+        ids.go_on_after([of_run(5, 1)].into_iter(), calls);
+        assert_eq!([ids.message(), ids.call()], [1, 5]);
+        assert_eq!(ids.run(), Some(RunId(3)));
     }
 
     #[test]

@@ -14,19 +14,21 @@ use alloc::{
 };
 
 use super::{
-    Session,
+    Session, args,
     config::{HoldTurn, JobWhenIdle},
     phase::{Phase, Turn},
     queue::prompts::{Kind, Waiting},
+    runs::LAST,
+    tools::{Batch, Ended},
 };
 use crate::vocab::{
-    Answer, Block, CallId, CommandId, Drain, Effect, Hit, JobCommand, JobId, JobKind, JobRecord,
-    JobStart, JobState, JobStep, JobStop, JobUpdate, Lane, Origin, PromptId, Refusal, Text,
-    ToolOutcome, What,
+    Answer, AskClose, Block, CallId, CommandId, Drain, Effect, Hit, JobCommand, JobId, JobKind,
+    JobRecord, JobStart, JobState, JobStep, JobStop, JobUpdate, Lane, Origin, PromptId, RawJson,
+    Refusal, Route, RunId, RunStatus, SideEffect, Text, ToolOutcome, ToolSpec, What,
 };
 
 /// Who stopped a job, in its record.
-const BY_USER: &str = "user";
+pub(super) const BY_USER: &str = "user";
 /// The session's end did.
 const BY_END: &str = "session_ended";
 
@@ -36,6 +38,8 @@ pub(super) struct Jobs {
     live: BTreeMap<JobId, Job>,
     /// Records of those that are over, the oldest first, those of earlier processes before all.
     over: VecDeque<JobRecord>,
+    /// Those that have begun since the turn last looked.
+    begun: Vec<JobId>,
 }
 
 /// A job that runs.
@@ -43,11 +47,21 @@ struct Job {
     record: JobRecord,
     /// Commands that want it stopped, and are replied to at its end.
     waits: Vec<CommandId>,
+    /// Calls that do, and are over at its end.
+    calls: Vec<CallId>,
 }
 
 impl Job {
     fn is_stopping(&self) -> bool {
         self.record.state == JobState::Stopping
+    }
+
+    /// The run that it is.
+    fn run(&self) -> Option<RunId> {
+        match self.record.kind {
+            JobKind::Run(run) => Some(run),
+            JobKind::Shell | JobKind::Other(_) => None,
+        }
     }
 
     /// Whether it ends by itself, and a turn may wait for that.
@@ -81,10 +95,9 @@ impl Jobs {
         jobs
     }
 
-    /// The highest number that a job has.
-    pub fn last(&self) -> u64 {
-        let over = self.over.iter().map(|record| record.job.0);
-        over.max().unwrap_or(0)
+    /// The numbers of those that are over: calls of ours have had them, or of nested runs.
+    pub fn numbers(&self) -> impl Iterator<Item = u64> {
+        self.over.iter().map(|record| record.job.0)
     }
 
     fn forget_old(&mut self, most: usize) {
@@ -125,17 +138,45 @@ enum Named {
     Nothing,
 }
 
+/// The tool by which a model ends a background job of its session.
+pub fn job_stop_tool() -> ToolSpec {
+    ToolSpec {
+        name: "job_stop".into(),
+        label: None,
+        description:
+            "Ends a background job, with all that it has started, and waits until it is over."
+                .into(),
+        schema: RawJson(
+            "{\"type\":\"object\",\"properties\":{\"job\":{\"type\":\"string\",\
+             \"description\":\"its name, as it was told when it began\"}},\"required\":[\"job\"]}"
+                .into(),
+        ),
+        side_effect: SideEffect::None,
+        hidden: false,
+        uri_arg: None,
+        route: Route::JobStop,
+    }
+}
+
 impl Session {
     /// `Job`.
     pub(super) fn job_command(&mut self, command: CommandId, what: JobCommand) {
         match what {
             JobCommand::Snapshot => {
                 let live = self.jobs.live.values().map(|job| &job.record);
-                let all = self.jobs.over.iter().chain(live).cloned().collect();
+                let all = self.jobs.over.iter().chain(live);
+                let all = all.chain(self.runs.jobs()).cloned().collect();
                 self.answer(command, Answer::Jobs(all));
             }
             JobCommand::Stop { job, generation } => {
                 let own = self.info.generation.clone();
+                let ours = matches!(
+                    self.jobs.named(&job, generation.as_deref(), &own),
+                    Named::Live(_) | Named::Over
+                );
+                if !ours && self.stop_job_of_run(command, &job, generation.as_ref()) {
+                    return;
+                }
                 let stop = match self.jobs.named(&job, generation.as_deref(), &own) {
                     Named::Live(job) => return self.stop_job(command, job),
                     Named::Over => JobStop::AlreadyTerminal,
@@ -156,27 +197,58 @@ impl Session {
             return;
         };
         job.waits.push(command);
+        self.ask_job_to_stop(id);
+    }
+
+    /// A model wants a job stopped: its call is over when the job is.
+    pub(super) fn stop_job_for(&mut self, batch: &mut Batch, at: usize, input: &RawJson) {
+        let name = args::member(input, "job").unwrap_or_default();
+        let why = match self.jobs.named(&name, None, &self.info.generation) {
+            Named::Live(id) => {
+                if let (Some(job), Some(call)) = (self.jobs.live.get_mut(&id), batch.call_at(at)) {
+                    job.calls.push(call);
+                }
+                return self.ask_job_to_stop(id);
+            }
+            Named::Over => "it is over already",
+            Named::Elsewhere => "it was another process's, and ended with it",
+            Named::Nothing => "there is no job of this name",
+        };
+        self.call_over(batch, at, ToolOutcome::Failed, why);
+    }
+
+    fn ask_job_to_stop(&mut self, id: JobId) {
+        let Some(job) = self.jobs.live.get_mut(&id) else {
+            return;
+        };
         if !job.is_stopping() {
             job.changed().state = JobState::Stopping;
             let record = job.record.clone();
+            let kind = record.kind.clone();
             self.say_job(JobStep::Updated, record);
-            self.out.effect(Effect::StopJob(id));
+            match kind {
+                JobKind::Run(run) if self.runs.has(run) => self.ask_run_to_stop(run),
+                JobKind::Run(_) | JobKind::Shell | JobKind::Other(_) => {
+                    self.out.effect(Effect::StopJob(id));
+                }
+            }
         }
     }
 
     /// `Cancel` of one job.
     pub(super) fn cancel_job(&mut self, command: CommandId, job: JobId) {
         if self.jobs.live.contains_key(&job) {
+            self.close_job_asks(job);
             self.hit(command, Hit::Job);
             self.end_job(job, BY_USER);
-        } else {
+        } else if !self.cancel_job_of_run(command, job) {
             self.hit(command, Hit::Nothing);
         }
     }
 
     /// A running call goes on as a job.
     pub(super) fn detached(&mut self, call: CallId, start: JobStart) {
-        if self.jobs.live.len() >= self.config.limits.jobs {
+        if !self.has_job_room() {
             self.turn_job_away(call);
             let text = "too many jobs run in the background; this one was stopped";
             let content = vec![Block::Text(text.into())];
@@ -184,7 +256,6 @@ impl Session {
         }
         let id = JobId(call.0);
         self.effects.jobs.issue(id.0);
-        self.active = true;
         let mut times_ms = start.times_ms;
         // Started, put into the background.
         for time in times_ms.iter_mut().take(2) {
@@ -207,22 +278,37 @@ impl Session {
             faults: [None, None, None],
         };
         let text = format!("it goes on in the background, as job {}", record.id);
-        let waits = Vec::new();
+        self.start_job(record);
+        let mut content = Vec::new();
+        self.with_tools(|_, _, batch| content = batch.take_so_far(call));
+        content.push(Block::Text(text.into()));
+        self.tool_done(call, ToolOutcome::Detached(id), content, None);
+    }
+
+    /// Whether one more job may run.
+    pub(super) fn has_job_room(&self) -> bool {
+        self.jobs.live.len() < self.config.limits.jobs
+    }
+
+    /// A job of the turn begins.
+    pub(super) fn start_job(&mut self, record: JobRecord) {
+        self.active = true;
+        let (waits, calls) = (Vec::new(), Vec::new());
+        self.jobs.begun.push(record.job);
         self.jobs.live.insert(
-            id,
+            record.job,
             Job {
                 record: record.clone(),
                 waits,
+                calls,
             },
         );
         self.say_job(JobStep::Started, record);
-        let mut content = Vec::new();
-        self.with_tools(|_, turn, batch| {
-            turn.jobs.push(id);
-            content = batch.take_so_far(call);
-        });
-        content.push(Block::Text(text.into()));
-        self.tool_done(call, ToolOutcome::Detached(id), content, None);
+    }
+
+    /// The turn whose calls are under way takes note of the jobs that they became.
+    pub(super) fn note_jobs(&mut self, turn: &mut Turn) {
+        turn.jobs.append(&mut self.jobs.begun);
     }
 
     /// Nobody waits for a job: it is stopped before anything was said of it.
@@ -252,35 +338,55 @@ impl Session {
                 let record = job.record.clone();
                 self.say_job(JobStep::Updated, record);
             }
-            JobUpdate::Ended(state) => {
-                let wanted = job.is_stopping();
-                let state = match state {
-                    // Who is told to stop can't say for whom.
-                    JobState::Stopped(_) if wanted => JobState::Stopped(BY_USER.into()),
-                    state @ (JobState::Exited(_) | JobState::Stopped(_)) => state,
-                    JobState::Running | JobState::Stopping | JobState::Interrupted => {
-                        JobState::Interrupted
-                    }
-                };
-                let Some(record) = self.job_over(id, state) else {
-                    return;
-                };
-                if !wanted {
-                    self.tell_of_job(&record);
+            JobUpdate::Unkept(why) => {
+                let [.., kept] = &job.record.faults;
+                // Told once: its telling is a change, which isn't kept either.
+                if kept.is_none() {
+                    let [.., kept] = &mut job.changed().faults;
+                    *kept = Some(why);
+                    let record = job.record.clone();
+                    self.say_job(JobStep::Updated, record);
                 }
             }
+            JobUpdate::Ended(state) => self.job_ends(id, state, None),
+        }
+    }
+
+    /// A job has ended by itself, or because it was asked to; what the model is told of it, if that isn't its record.
+    pub(super) fn job_ends(&mut self, id: JobId, state: JobState, told: Option<&str>) {
+        let wanted = self.jobs.live.get(&id).is_some_and(Job::is_stopping);
+        let state = match state {
+            // Who is told to stop can't say for whom.
+            JobState::Stopped(_) if wanted => JobState::Stopped(BY_USER.into()),
+            state @ (JobState::Exited(_) | JobState::Stopped(_)) => state,
+            JobState::Running | JobState::Stopping | JobState::Interrupted => JobState::Interrupted,
+        };
+        let Some(record) = self.job_over(id, state) else {
+            return;
+        };
+        if !wanted {
+            let text = told.map_or_else(|| ending(&record), String::from);
+            self.tell_of_job(record.job, &text);
         }
     }
 
     /// Ends a job at once; what the driver says later is absorbed.
-    fn end_job(&mut self, id: JobId, by: &str) {
+    pub(super) fn end_job(&mut self, id: JobId, by: &str) {
         let Some(job) = self.jobs.live.get(&id) else {
             return;
         };
-        if !job.is_stopping() {
-            self.out.effect(Effect::StopJob(id));
+        match job.record.kind {
+            JobKind::Run(run) if self.runs.has(run) => {
+                self.stop_run(run, RunStatus::Cancelled);
+                self.end_cut_runs();
+            }
+            JobKind::Run(_) | JobKind::Shell | JobKind::Other(_) => {
+                if !job.is_stopping() {
+                    self.out.effect(Effect::StopJob(id));
+                }
+                self.effects.jobs.stop(id.0);
+            }
         }
-        self.effects.jobs.stop(id.0);
         self.job_over(id, JobState::Stopped(by.into()));
     }
 
@@ -302,7 +408,8 @@ impl Session {
     }
 
     /// A turn that would wait for its jobs is cancelled: they end with it, before it.
-    pub(super) fn end_jobs_of(&mut self, turn: &Turn) {
+    pub(super) fn end_jobs_of(&mut self, turn: &mut Turn) {
+        self.note_jobs(turn);
         if self.config.policy.hold_turn == HoldTurn::No {
             return;
         }
@@ -310,6 +417,24 @@ impl Session {
             if self.jobs.live.get(job).is_some_and(Job::holds) {
                 self.end_job(*job, BY_USER);
             }
+        }
+    }
+
+    /// The runs that go with a turn: those of its calls, and those that it would wait for.
+    pub(super) fn runs_of(&self, turn: Option<&Turn>) -> Vec<RunId> {
+        let mut runs = self.runs.attached();
+        if let Some(turn) = turn.filter(|_| self.config.policy.hold_turn != HoldTurn::No) {
+            let jobs = turn.jobs.iter().chain(&self.jobs.begun);
+            let held = jobs.filter_map(|job| self.jobs.live.get(job));
+            runs.extend(held.filter(|job| job.holds()).filter_map(Job::run));
+        }
+        runs
+    }
+
+    /// A job is to end: what a run that it is asks is closed first.
+    fn close_job_asks(&mut self, job: JobId) {
+        if let Some(run) = self.jobs.live.get(&job).and_then(Job::run) {
+            self.close_run_asks(&[run], LAST, &AskClose::Cancelled);
         }
     }
 
@@ -322,14 +447,35 @@ impl Session {
         record.state = state;
         let [_, _, ended, _] = &mut record.times_ms;
         ended.get_or_insert(now_ms);
-        let Job { record, waits } = job;
+        let Job {
+            record,
+            waits,
+            calls,
+        } = job;
         self.jobs.forget_old(self.config.limits.job_records);
         self.jobs.over.push_back(record.clone());
         self.say_job(JobStep::Ended, record.clone());
         for command in waits {
             self.answer(command, Answer::JobStop(JobStop::Stopped));
         }
+        for call in calls {
+            self.stopped_for(call, &record);
+        }
         Some(record)
+    }
+
+    /// The job is over that a call wanted stopped; unless the call was cut short, so is that.
+    fn stopped_for(&mut self, call: CallId, record: &JobRecord) {
+        let ended = Ended {
+            outcome: ToolOutcome::Ok,
+            content: vec![Block::Text(ending(record).as_str().into())],
+            show: None,
+        };
+        self.with_tools(|session, _, batch| {
+            if batch.is_running(call) {
+                session.tool_over(batch, call, ended);
+            }
+        });
     }
 
     fn say_job(&mut self, step: JobStep, record: JobRecord) {
@@ -338,12 +484,12 @@ impl Session {
 
     /// What the model is told of a job's end: it waits among the steers, for the next boundary or until the session is
     /// idle.
-    fn tell_of_job(&mut self, record: &JobRecord) {
+    fn tell_of_job(&mut self, job: JobId, text: &str) {
         let mut prompt = Waiting::own(
             PromptId(self.ids.own_prompt()),
             Kind::Job,
-            Origin::Job(record.job),
-            &ending(record),
+            Origin::Job(job),
+            text,
             self.ids.arrival(),
         );
         // While idle it may begin a turn at once, and is heard of only then.

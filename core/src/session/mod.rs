@@ -13,7 +13,8 @@
 //! Prompt ids must grow: an id that isn't above the last admitted one is a duplicate. Nothing is remembered of
 //! settled questions and prompts, so a session's memory is bounded by its limits and its history.
 //!
-//! Nested runs are refused as unsupported, and so are changes of session where the policy allows none.
+//! A nested run is another agent, which somebody else holds: the session begins it, passes on what it says, and hands down
+//! what is meant for it. Changes of session are refused as unsupported where the policy allows none.
 
 mod apply;
 mod args;
@@ -36,10 +37,12 @@ mod jobs;
 mod left;
 mod permits;
 mod phase;
+mod plan;
 mod queue;
 mod recall;
 mod retry;
 mod rewind;
+mod runs;
 mod shell;
 mod stream;
 #[cfg(test)]
@@ -47,6 +50,7 @@ mod tests;
 mod timers;
 mod told;
 mod tools;
+pub mod tree;
 mod turn;
 mod uris;
 
@@ -62,6 +66,10 @@ pub use args::glob;
 pub use config::SessionConfig;
 pub use frozen::schema_tokens;
 pub use goal::goal_tool;
+pub use jobs::job_stop_tool;
+pub use plan::plan_tool;
+pub use runs::task_tool;
+pub use tree::SessionTree;
 
 use ask::{AskFor, OpenAsk};
 use beside::Beside;
@@ -141,6 +149,8 @@ pub struct Session {
     /// Such messages while they are being written.
     beside: Option<Beside>,
     jobs: jobs::Jobs,
+    runs: runs::Runs,
+    plan: Option<plan::Plan>,
     goal: Option<goal::Pursuit>,
     /// What a model made of the goal, while it is being written down.
     goal_writes: goal::Writes,
@@ -185,8 +195,11 @@ impl Session {
             provider: config.model.provider.clone(),
             model: config.model.name.clone(),
         };
+        let run = config.run;
         let records = core::mem::take(&mut config.jobs);
         let jobs = jobs::Jobs::after(records, config.limits.job_records);
+        let mut ids = Ids::of(run);
+        ids.runs_until(config.last_run.0);
         let mut session = Session {
             model: config.model.clone(),
             thinking_budget: config.model.thinking_budget,
@@ -198,8 +211,8 @@ impl Session {
             phase: Phase::Idle,
             closing: Closing::Open,
             last_signal: None,
-            out: Out::default(),
-            ids: Ids::default(),
+            out: Out::new(run),
+            ids,
             effects: Effects::default(),
             asks: BTreeMap::new(),
             hooks: BTreeMap::new(),
@@ -223,6 +236,8 @@ impl Session {
             permitting: Vec::new(),
             changes: Vec::new(),
             jobs,
+            runs: runs::Runs::default(),
+            plan: None,
             goal: None,
             goal_writes: Vec::new(),
             shells: BTreeMap::new(),
@@ -245,6 +260,7 @@ impl Session {
         session.info.skills.clone_from(&session.config.skills);
         let summarised = session.load(history);
         session.tools_changed();
+        session.recall_plan();
         session.say_opened(summarised);
         session.recall_goal();
         session.tell_of_start(told::Whose::Own);
@@ -462,10 +478,33 @@ impl Session {
 
     /// Does what nothing stands in the way of any more.
     fn go_on(&mut self) {
+        self.ask_for_runs();
         if !matches!(self.phase, Phase::Streaming(..)) {
             self.boundary_again();
             self.idle();
         }
+    }
+
+    /// Takes an input that was looked at; no timer is late.
+    fn take(&mut self, input: Input<'_>) -> Result<(), Misuse> {
+        let state = self.effects.settle(&input)?;
+        if let Phase::Closed = self.phase {
+            return Ok(());
+        }
+        match (state, &input) {
+            (_, Input::Woken) => self.fire_before(self.now.mono_us.saturating_add(1)),
+            (State::Live, _) => self.settled(input),
+            (
+                State::Stopped,
+                Input::Tool {
+                    call,
+                    update: ToolUpdate::Detached(_),
+                },
+            ) => self.turn_job_away(*call),
+            (State::Stopped, _) => {}
+        }
+        self.go_on();
+        Ok(())
     }
 
     fn settled(&mut self, input: Input<'_>) {
@@ -497,8 +536,8 @@ impl Session {
             Input::Restored { command, outcome } => self.restored(command, outcome),
             Input::Woken => {}
             Input::Job { job, update } => self.job_update(job, update),
+            Input::Run { run, event } => self.run_says(run, *event),
             Input::Opened { command, other } => self.other_opened(command, other),
-            Input::Run { .. } => {}
         }
     }
 
@@ -536,6 +575,7 @@ impl Session {
             | commands::OwedFor::Reload
             | commands::OwedFor::Rewind { .. }
             | commands::OwedFor::Goal(_)
+            | commands::OwedFor::Run(_)
             | commands::OwedFor::Session
             | commands::OwedFor::Barrier => None,
         })
@@ -578,24 +618,7 @@ impl Agent for Session {
         self.now = now;
         // Late timers come first, and may stop the very effect that the input is about (S-02).
         self.fire_late();
-        let state = self.effects.settle(&input)?;
-        if let Phase::Closed = self.phase {
-            return Ok(());
-        }
-        match (state, &input) {
-            (_, Input::Woken) => self.fire_before(now.mono_us.saturating_add(1)),
-            (State::Live, _) => self.settled(input),
-            (
-                State::Stopped,
-                Input::Tool {
-                    call,
-                    update: ToolUpdate::Detached(_),
-                },
-            ) => self.turn_job_away(*call),
-            (State::Stopped, _) => {}
-        }
-        self.go_on();
-        Ok(())
+        self.take(input)
     }
 
     fn poll_output(&mut self) -> Option<Output<'_>> {
@@ -621,7 +644,7 @@ impl Agent for Session {
     }
 
     fn body(&self, run: RunId, effect: &Effect) -> Option<EffectBody<'_>> {
-        if run != RunId::MAIN {
+        if run != self.config.run {
             return None;
         }
         match effect {

@@ -62,6 +62,23 @@ impl Phase {
         }
     }
 
+    /// The running turn, to be changed.
+    pub fn turn_mut(&mut self) -> Option<&mut Turn> {
+        match self {
+            Phase::Idle | Phase::Closed => None,
+            Phase::Admitting(turn, _)
+            | Phase::Waiting(turn)
+            | Phase::Saving(turn, _)
+            | Phase::Requesting(turn, _)
+            | Phase::Streaming(turn, _, _)
+            | Phase::Backoff(turn, _)
+            | Phase::Tools(turn, _)
+            | Phase::Checking(turn, _)
+            | Phase::Holding(turn, _) => Some(turn),
+            Phase::Compacting(compacting) => compacting.then.turn_mut(),
+        }
+    }
+
     /// The attempt whose request is live.
     pub fn attempt(&self) -> Option<&Attempt> {
         match self {

@@ -121,6 +121,7 @@ impl Session {
             | OwedFor::Setting { .. }
             | OwedFor::Reload
             | OwedFor::Goal(_)
+            | OwedFor::Run(_)
             | OwedFor::Session
             | OwedFor::Barrier => None,
         }

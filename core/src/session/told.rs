@@ -6,7 +6,7 @@ use alloc::format;
 use super::Session;
 use super::hooks::{Chain, Owner};
 use crate::json;
-use crate::vocab::{AskClose, HookFacts, HookPoint, RawJson, Text};
+use crate::vocab::{AskClose, HookFacts, HookPoint, RawJson, RunId, Text};
 
 /// Things that hooks may be told of at once: what comes on top of that isn't told.
 const MOST: usize = 64;
@@ -71,6 +71,25 @@ impl Session {
         text.extend_from_slice(b",\"notification_type\":\"permission_prompt\"}");
         let facts = Text::from(core::str::from_utf8(&text).unwrap_or("{}"));
         self.tell(HookPoint::Notification, Whose::All, RawJson(facts));
+    }
+
+    /// A nested run has ended by itself.
+    pub(super) fn tell_of_run(&mut self, run: RunId, kind: &str, how: &str, report: &str) {
+        let mut text = format!("{{\"agent_id\":\"run-{}\"", run.0).into_bytes();
+        let members = [
+            ("agent_type", kind),
+            ("status", how),
+            ("last_assistant_message", report),
+        ];
+        for (name, value) in members {
+            text.extend_from_slice(b",");
+            json::write_str(&mut text, name);
+            text.extend_from_slice(b":");
+            json::write_str(&mut text, value);
+        }
+        text.extend_from_slice(b"}");
+        let facts = Text::from(core::str::from_utf8(&text).unwrap_or("{}"));
+        self.tell(HookPoint::RunEnd, Whose::All, RawJson(facts));
     }
 
     /// A hook was told: the next one is.

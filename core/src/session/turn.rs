@@ -154,7 +154,7 @@ impl Session {
     }
 
     /// The boundary before a step: every limit is looked at here.
-    pub(super) fn boundary(&mut self, turn: Box<Turn>) {
+    pub(super) fn boundary(&mut self, mut turn: Box<Turn>) {
         if self.reads_or_restores() || !self.has_room() {
             self.phase = Phase::Waiting(turn);
             return;
@@ -168,6 +168,7 @@ impl Session {
             return self.finish_turn(turn, End::MaxSteps, QueueFate::Run);
         }
         self.goal_spent();
+        self.remind_of_plan(&mut turn);
         self.place_shells(true);
         let used = self.used_with(&turn);
         if let Err(turn) = self.compacts(turn, used) {
@@ -184,6 +185,15 @@ impl Session {
         self.place_shells(true);
         let used = self.used_with(&turn);
         self.step_or_end(turn, used);
+    }
+
+    /// What is left of the running turn's tokens, if they are bounded.
+    pub(super) fn tokens_left(&self) -> Option<u64> {
+        let used = self.phase.turn().map_or(0, |turn| turn.tokens);
+        self.config
+            .budgets
+            .tokens
+            .map(|max| max.saturating_sub(used))
     }
 
     /// The next step, unless a budget is spent or the context full.
@@ -291,6 +301,7 @@ impl Session {
         turn.steps = turn.steps.saturating_add(1);
         let step = StepId(self.ids.step());
         turn.open_step = Some(step);
+        self.plan_waits();
         self.say(What::StepStarted {
             step,
             number: turn.steps,

@@ -176,7 +176,7 @@ impl Input<'_> {
                 ..
             } => true,
             Input::Job {
-                update: JobUpdate::Ended(_),
+                update: JobUpdate::Ended(_) | JobUpdate::Unkept(_),
                 ..
             }
             | Input::Call(_)
@@ -281,6 +281,8 @@ pub struct JobStart {
 pub enum JobUpdate {
     /// What it wrote so far.
     Output(JobOutput),
+    /// Its record can't be kept, and why. It goes on.
+    Unkept(Text),
     /// It is over; settles it.
     Ended(JobState),
 }
@@ -299,7 +301,7 @@ pub enum Effect {
     },
     /// Give a call up, or the snapshot before it. It still settles.
     StopTool(CallId),
-    /// Make a job of a call, if it can be one.
+    /// Make a job of a call, if it can be one: then [`ToolUpdate::Detached`] settles it. Else nothing comes of it.
     DetachTool(CallId),
     /// Put the files aside that a call may change. Settled by [`ToolUpdate::Snapshotted`], or, if it
     /// fails, by [`ToolUpdate::Done`].
@@ -514,6 +516,8 @@ pub struct OtherSession {
     pub continued: bool,
     /// All that its turns wrote, as [`SessionInfo::history`].
     pub history: Vec<Arc<Message>>,
+    /// The last nested run that anything is kept of, if there is one: those to come are numbered behind it.
+    pub last_run: Option<RunId>,
 }
 
 /// Why another session isn't there.

@@ -311,7 +311,8 @@ pub enum Drain {
 /// What a steer does to the calls of the reply that is being carried out. It stops none that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupting {
-    /// Those that haven't begun are skipped ([`SkipWhy::Steered`]), so that the model hears it soon.
+    /// Those that haven't begun are skipped ([`SkipWhy::Steered`]), and those that run go on as jobs if they can be one
+    /// ([`Effect::DetachTool`]), so that the model hears it soon.
     Immediate,
     /// Nothing; it waits for them.
     Wait,
@@ -366,6 +367,10 @@ pub enum Route {
     },
     /// The session: news of the goal.
     Goal,
+    /// The session: the plan, as it is now.
+    Plan,
+    /// The session: a background job is to end, and the call is over when it has.
+    JobStop,
     /// The session asks the person; the reply is the result.
     Choice,
     /// Nobody: it ends the turn.

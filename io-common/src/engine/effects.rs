@@ -9,15 +9,17 @@ use std::sync::{Arc, mpsc};
 use turnwire::model::script::ScriptReply;
 use turnwire::model::{Api, ReplyDecoder, ReplyLimits, encode_with_media};
 use turnwire::vocab::{
-    Agent, Block, CallId, CommandId, Due, Effect, EffectBody, Failure, FailureKind, Frozen, HookId,
-    Input, JobId, McpFact, McpServer, ModelChunk, Now, OpenFault, PermissionUpdate, RequestId,
-    RunId, Text, ToolOutcome, ToolSpec, ToolUpdate, WriteBody, WriteId,
+    Agent, Block, CallId, CommandId, Due, Effect, EffectBody, Event, Failure, FailureKind, Frozen,
+    HookId, Input, JobId, McpFact, McpServer, ModelChunk, Now, OpenFault, PermissionUpdate,
+    RequestId, RunId, RunStatus, Seen, Text, ToolOutcome, ToolSpec, ToolUpdate, What, WriteBody,
+    WriteId,
 };
 
 use super::jobs::Records;
 use super::reload::asked;
 use super::{Caller, Report, Reporter, Start, Stopper};
 use crate::hooks::{HookJob, Hooks};
+use crate::jobs::LetGo;
 use crate::mcp::{Act, Book, News, Place, ServerCall, ServerConfig, ServerRun};
 use crate::media::Body;
 use crate::model::{Backend, HttpProvider};
@@ -152,6 +154,8 @@ pub(super) struct Effects {
     models: BTreeMap<RequestId, LiveModel>,
     /// Running tools; without a stopper they are being stopped.
     pub(super) tools: BTreeMap<Caller, Option<Stopper>>,
+    /// Calls that may go on in the background, and the word that lets each go.
+    pub(super) open: BTreeMap<CallId, LetGo>,
     /// Background jobs that run, likewise.
     pub(super) jobs: BTreeMap<JobId, Option<Stopper>>,
     pub(super) records: Records,
@@ -179,6 +183,7 @@ impl Effects {
             ready: VecDeque::new(),
             models: BTreeMap::new(),
             tools: BTreeMap::new(),
+            open: BTreeMap::new(),
             jobs: BTreeMap::new(),
             records: Records::default(),
             hooks: BTreeMap::new(),
@@ -251,10 +256,13 @@ impl Effects {
                         });
                         return;
                     }
-                    None => Work::Tool {
-                        caller,
-                        job: self.world.toolbox.prepare(name, &input.0).of(*call),
-                    },
+                    None => {
+                        let job = self.world.toolbox.prepare(name, &input.0).of(*call);
+                        if let ToolJob::Open(job) = &job {
+                            self.open.insert(*call, job.let_go().clone());
+                        }
+                        Work::Tool { caller, job }
+                    }
                 }
             }
             (Effect::RunShell(command), Some(EffectBody::Shell { command: line })) => Work::Tool {
@@ -283,7 +291,7 @@ impl Effects {
                 }
                 Work::Store {
                     write: *write,
-                    job: self.world.durable.prepare(&body),
+                    job: self.world.durable.prepare_of(run, &body),
                 }
             }
             (
@@ -386,9 +394,27 @@ impl Effects {
                 ));
                 self.ready.push_back(Input::Opened { command, other });
             }
-            // Tools finish by themselves, and what is named last belongs to effects that failed above.
-            Effect::DetachTool(_) | Effect::StopRun(_) => {}
-            other @ (Effect::Allow { .. } | Effect::StartRun { .. } | Effect::CallRun(..)) => {
+            Effect::DetachTool(call) => self.let_go(call),
+            // It belongs to an effect that failed above.
+            Effect::StopRun(_) => {}
+            Effect::StartRun { run, .. } => {
+                let ended = What::RunEnded {
+                    run,
+                    status: RunStatus::Failed,
+                    steps: 0,
+                    usage: None,
+                    detail: "this driver holds no nested runs; a session tree does".into(),
+                };
+                let event = Event {
+                    at: Now::default(),
+                    run: RunId::MAIN,
+                    seen: Seen::Real,
+                    what: ended,
+                };
+                let event = Box::new(event);
+                self.ready.push_back(Input::Run { run, event });
+            }
+            other @ (Effect::Allow { .. } | Effect::CallRun(..)) => {
                 tracing::error!(effect = ?other, "this driver can't carry out an effect")
             }
         }
@@ -417,6 +443,7 @@ impl Effects {
                 content: Vec::new(),
                 show: None,
             };
+            self.closed(caller);
             self.ready.push_back(caller.news(update));
         } else if let Some(stop) = self.tools.get_mut(&caller).and_then(Option::take) {
             stop();
@@ -635,6 +662,7 @@ impl Effects {
             self.owed += 1;
         }
         if matches!(update, ToolUpdate::Done { .. }) {
+            self.closed(caller);
             self.tools.remove(&caller);
         }
     }
@@ -719,7 +747,7 @@ impl Effects {
             Report::Tool(caller, update) => self.note(*caller, update),
             Report::Detached(caller, ..) => self.detached(*caller),
             Report::JobOver(job, ..) => self.job_over(*job),
-            Report::Kept(fault) => self.kept(fault.as_deref()),
+            Report::Kept(job, fault) => drop(self.kept(*job, fault.clone())),
             Report::Hook(hook, _) => self.hook_ended(*hook),
             Report::Mcp(run, News::Down(_)) => {
                 self.servers.remove(run);

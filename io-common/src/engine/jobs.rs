@@ -26,8 +26,23 @@ impl Records {
 }
 
 impl Effects {
+    /// A call is to go on as a job, if it is one that can; others just go on.
+    pub(super) fn let_go(&mut self, call: CallId) {
+        if let Some(word) = self.open.remove(&call) {
+            word.ask();
+        }
+    }
+
+    /// A call is over, or is a job by now: there is nothing to let go.
+    pub(super) fn closed(&mut self, caller: Caller) {
+        if let Caller::Model(call) = caller {
+            self.open.remove(&call);
+        }
+    }
+
     /// A call goes on as a job: what would have stopped the one stops the other.
     pub(super) fn detached(&mut self, caller: Caller) {
+        self.closed(caller);
         let stop = self.tools.remove(&caller).flatten();
         if let Caller::Model(call) = caller {
             self.jobs.insert(job_of(call), stop);
@@ -60,6 +75,8 @@ impl Effects {
         if *place.generation() != record.generation {
             return;
         }
+        place.note(record);
+        let job = record.job;
         let (place, record) = (place.clone(), record.clone());
         let over = &mut self.records.over;
         let mut old = None;
@@ -73,26 +90,27 @@ impl Effects {
             place.keep(&record)?;
             old.map_or(Ok(()), |old| place.forget(&old))
         };
-        let job: StorageJob = Box::new(move || {
-            Report::Kept(match catch_unwind(AssertUnwindSafe(work)) {
+        let write: StorageJob = Box::new(move || {
+            let fault = match catch_unwind(AssertUnwindSafe(work)) {
                 Ok(Ok(())) => None,
                 Ok(Err(error)) => Some(error.to_string()),
                 Err(panic) => Some(crashed("its writing", &*panic)),
-            })
+            };
+            Report::Kept(job, fault)
         });
-        if self.on_storage(job) {
+        if self.on_storage(write) {
             self.records.writing += 1;
         } else {
             tracing::error!("the record of a job isn't kept: the storage thread is gone");
         }
     }
 
-    /// A record was put on the disk, or wasn't.
-    pub(super) fn kept(&mut self, fault: Option<&str>) {
+    /// A record was put on the disk, or wasn't: then why, if its job runs and so can say it.
+    pub(super) fn kept(&mut self, job: JobId, fault: Option<String>) -> Option<Text> {
         self.records.writing = self.records.writing.saturating_sub(1);
-        if let Some(error) = fault {
-            tracing::warn!(error, "the record of a job isn't kept");
-        }
+        let error = fault?;
+        tracing::warn!(job = job.0, error, "the record of a job isn't kept");
+        self.jobs.contains_key(&job).then(|| error.into())
     }
 }
 

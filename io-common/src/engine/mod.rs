@@ -86,7 +86,7 @@ pub enum Report {
     /// A background job is over, with what it has written, if there is news of that.
     JobOver(JobId, Option<JobOutput>, JobState),
     /// The record of a job was put on the disk, or couldn't be: what went wrong.
-    Kept(Option<String>),
+    Kept(JobId, Option<String>),
     /// A hook is over.
     Hook(HookId, Result<HookReply, Text>),
     /// A write is over.
@@ -491,10 +491,14 @@ impl<P: Protocol, A: Agent> Engine<P, A> {
                 }
                 self.drain()
             }
-            Report::Kept(fault) => {
-                self.effects.kept(fault.as_deref());
-                Ok(())
-            }
+            Report::Kept(job, fault) => match self.effects.kept(job, fault) {
+                None => Ok(()),
+                Some(why) => {
+                    let update = JobUpdate::Unkept(why);
+                    give(&mut self.agent, Input::Job { job, update }, now)?;
+                    self.drain()
+                }
+            },
             Report::Hook(hook, outcome) => {
                 self.effects.hook_ended(hook);
                 give(&mut self.agent, Input::Hook { hook, outcome }, now)?;

@@ -10,10 +10,11 @@ use turnwire::vocab::{
 };
 
 use super::count::Count;
+use super::let_go::LetGo;
 use super::{JobPlace, output_name};
 use crate::clock::Clock;
 use crate::process::{Exit, Stopped, Terms};
-use crate::tools::CommandJob;
+use crate::tools::{Capture, CommandJob, Finished};
 
 /// Shortest time between two words of what a job has written.
 const TELL_EVERY: Duration = Duration::from_secs(1);
@@ -25,6 +26,15 @@ pub enum Said {
     Detached(Box<JobStart>, Text),
     /// What it has written so far.
     Output(JobOutput),
+}
+
+/// What is said of a command that may become a job.
+#[derive(Debug)]
+pub enum Told {
+    /// By its call.
+    Call(ToolUpdate),
+    /// By the job that its call has become.
+    Job(Said),
 }
 
 /// How a job ended, with what it wrote if there is news of that. `Err`: there was none; it is the end of the call.
@@ -87,7 +97,12 @@ impl BackgroundJob {
     /// Makes its files, its record among them; it runs only after that. It may block. `Err`: the end of the call, since
     /// there can be no job.
     pub fn begin(&self) -> Result<Kept, ToolUpdate> {
-        let kept = self.files().map_err(|error| {
+        let now_ms = unix_ms();
+        self.begin_of([Some(now_ms), Some(now_ms), None, None])
+    }
+
+    fn begin_of(&self, times_ms: [Option<u64>; 4]) -> Result<Kept, ToolUpdate> {
+        let kept = self.files(times_ms).map_err(|error| {
             let why = crate::tools::reason(&error);
             crate::engine::failed(&format!("can't keep what the job writes: {why}"))
         })?;
@@ -100,10 +115,9 @@ impl BackgroundJob {
         Ok(kept)
     }
 
-    fn files(&self) -> io::Result<Kept> {
+    fn files(&self, times_ms: [Option<u64>; 4]) -> io::Result<Kept> {
         let id = self.name();
         let (name, file) = self.place.make_output(&id)?;
-        let now_ms = Clock::start().now().unix_ms;
         let record = JobRecord {
             job: self.job(),
             id: id.into(),
@@ -116,7 +130,7 @@ impl BackgroundJob {
             cwd: Some(self.cwd.clone()),
             state: JobState::Running,
             finite: true,
-            times_ms: [Some(now_ms), Some(now_ms), None, None],
+            times_ms,
             output: Some(JobOutput {
                 name: Some(name.into()),
                 persistent: self.place.is_persistent(),
@@ -136,14 +150,107 @@ impl BackgroundJob {
             tell_at: Instant::now() + TELL_EVERY,
             broken: None,
             full: false,
+            partial: false,
         })
     }
 
     /// The end of the call, where the command couldn't be started.
     pub fn failed(&self, error: &io::Error) -> ToolUpdate {
-        let (_, done) = self.command.failed(error).into_updates();
-        done
+        done(self.command.failed(error))
     }
+}
+
+fn unix_ms() -> u64 {
+    Clock::start().now().unix_ms
+}
+
+/// A command of `bash` that runs as a call, and goes on in the background once it is [let go](LetGo).
+#[derive(Debug)]
+pub struct OpenJob {
+    job: BackgroundJob,
+    let_go: LetGo,
+    /// The model said how long it may run; else that counts for the call alone.
+    timed: bool,
+}
+
+impl OpenJob {
+    pub(crate) fn new(job: BackgroundJob, timed: bool) -> Self {
+        OpenJob {
+            job,
+            let_go: LetGo::default(),
+            timed,
+        }
+    }
+
+    /// It is of this call.
+    pub(crate) fn of(self, call: CallId) -> Self {
+        let job = self.job.of(call);
+        OpenJob { job, ..self }
+    }
+
+    /// The id of the job that it may become: the number of its call.
+    pub fn job(&self) -> JobId {
+        self.job.job()
+    }
+
+    /// The word that it waits for.
+    pub fn let_go(&self) -> &LetGo {
+        &self.let_go
+    }
+
+    /// The command as the call carries it out.
+    pub fn command(&self) -> &CommandJob {
+        &self.job.command
+    }
+
+    /// The command alone, which nobody lets go.
+    pub fn into_command(self) -> CommandJob {
+        self.job.command
+    }
+
+    /// Whether it may take as long as it takes once it is a job.
+    pub fn is_free(&self) -> bool {
+        !self.timed
+    }
+
+    /// When it began, for [`detach`](OpenJob::detach): milliseconds since the Unix epoch.
+    pub fn now_ms(&self) -> u64 {
+        unix_ms()
+    }
+
+    /// Makes the files of the job, and puts into them what its command has written so far. It may block. `None`: there
+    /// can be no job, which was logged; the call goes on.
+    pub fn detach(&self, began_ms: u64, capture: &mut Capture) -> Option<Kept> {
+        let times_ms = [Some(began_ms), Some(unix_ms()), None, None];
+        let mut kept = match self.job.begin_of(times_ms) {
+            Ok(kept) => kept,
+            Err(why) => {
+                tracing::warn!(?why, "a call can't go on in the background");
+                return None;
+            }
+        };
+        let (bytes, whole) = capture.so_far();
+        kept.partial = !whole;
+        // What is wrong with it is found again with the next bytes, or at the end.
+        let _ = kept.take(&bytes);
+        Some(kept)
+    }
+
+    /// The end of the call, where its command couldn't be started, or nobody knows how it ended.
+    pub fn failed(&self, error: &io::Error) -> ToolUpdate {
+        self.job.failed(error)
+    }
+
+    /// The end of the call, if it never became a job.
+    pub fn ended(&self, capture: Capture, exit: Exit, stopped: Option<Stopped>) -> ToolUpdate {
+        done(self.job.command.ended(capture, exit, stopped))
+    }
+}
+
+fn done(finished: Finished) -> ToolUpdate {
+    // A command changes no file that is told of.
+    let (_, done) = finished.into_updates();
+    done
 }
 
 /// What is kept of a job that runs.
@@ -161,6 +268,8 @@ pub struct Kept {
     broken: Option<io::Error>,
     /// It wrote more than it may.
     full: bool,
+    /// Something that it wrote while it was a call isn't in the file.
+    partial: bool,
 }
 
 impl Kept {
@@ -230,7 +339,7 @@ impl Kept {
             persistent: self.place.is_persistent(),
             bytes: self.count.bytes,
             chars: self.count.chars,
-            truncated: self.full,
+            truncated: self.full || self.partial,
             invalid_utf8: self.count.invalid,
         }
     }

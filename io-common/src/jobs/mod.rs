@@ -6,21 +6,24 @@
 
 mod command;
 mod count;
+mod let_go;
 mod record;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use turnwire::protocol::openseek::{is_job_id, job_storage_name, valid_job_component};
 use turnwire::vocab::{JobRecord, JobState, Text};
 
 use crate::disk;
 
-pub use command::{BackgroundJob, Kept, Ran, Said};
+pub use command::{BackgroundJob, Kept, OpenJob, Ran, Said, Told};
+pub use let_go::LetGo;
 
 /// Bytes that a job may write, if nothing else is said; one that writes more is stopped.
 const OUTPUT_LIMIT: u64 = 64 * 1024 * 1024;
@@ -41,6 +44,8 @@ struct Inner {
     folder: PathBuf,
     generation: Text,
     output_limit: u64,
+    /// The records of this process as they were told, which those on the disk follow.
+    told: Mutex<BTreeMap<Text, JobRecord>>,
     /// It goes with the last one who knows it.
     temporary: Option<tempfile::TempDir>,
 }
@@ -80,6 +85,7 @@ impl JobPlace {
             folder,
             generation: generation.into(),
             output_limit: OUTPUT_LIMIT,
+            told: Mutex::default(),
             temporary,
         });
         Ok(JobPlace { inner })
@@ -129,6 +135,16 @@ impl JobPlace {
         Ok((name, file))
     }
 
+    /// A record is told, and will be on the disk in a moment.
+    pub(crate) fn note(&self, record: &JobRecord) {
+        self.told().insert(record.id.clone(), record.clone());
+    }
+
+    fn told(&self) -> MutexGuard<'_, BTreeMap<Text, JobRecord>> {
+        let told = self.inner.told.lock();
+        told.unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Puts a record on the disk, in one step. It may block.
     ///
     /// # Errors
@@ -148,8 +164,24 @@ impl JobPlace {
     /// # Errors
     /// As the system says.
     pub fn forget(&self, id: &str) -> io::Result<()> {
+        self.told().remove(id);
         remove(&self.record(id))?;
         remove(&self.own().join(output_name(id)))
+    }
+
+    /// The newest job of this name, of whatever process of the session, and the file that it writes to. It may block.
+    pub(crate) fn find(&self, id: &str) -> Option<(JobRecord, PathBuf)> {
+        if !is_job_id(id) {
+            return None;
+        }
+        let own = self.told().get(id).cloned();
+        if let Some(record) = own {
+            return Some((record, self.own().join(output_name(id))));
+        }
+        let earlier = self.earlier().ok()?;
+        let record = earlier.records.into_iter().rev().find(|it| *it.id == *id)?;
+        let folder = self.inner.folder.join(&*record.generation);
+        Some((record, folder.join(output_name(id))))
     }
 
     /// The records of earlier processes, the oldest first, at most [`MOST_RECORDS`]: the newest. One that wasn't over was

@@ -60,6 +60,11 @@ impl Ending {
         self.kill_at.or(self.limit_at)
     }
 
+    /// It may run for as long as it takes from now on, if its time isn't over.
+    pub fn free(&mut self) {
+        self.limit_at = None;
+    }
+
     /// Somebody wants it to end. Only the first word counts.
     pub fn cancel(&mut self, now: Instant) -> Act {
         match self.stopped {

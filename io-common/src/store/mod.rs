@@ -12,6 +12,7 @@
 //! * Damage is reported, never repaired by guessing: a file that can't be read as a whole isn't written either.
 //! * Files and folders are made for their user alone.
 
+mod below;
 mod error;
 mod format;
 mod index;
@@ -27,6 +28,7 @@ use turnwire::vocab::Message;
 
 use crate::disk;
 
+pub use below::Part;
 pub use error::Error;
 pub use index::{Entry, MOST as MOST_SESSIONS};
 pub use transcript::Writer;

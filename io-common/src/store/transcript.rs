@@ -24,6 +24,8 @@ pub struct Writer {
     /// The session that it comes from.
     parent: Option<String>,
     open: Option<Open>,
+    /// It is in the index.
+    listed: bool,
     /// The messages of the running turn that are saved already.
     partly: BTreeSet<MessageId>,
     /// The messages of turns that could not be saved.
@@ -33,12 +35,13 @@ pub struct Writer {
 /// A transcript that is open for writing.
 #[derive(Debug)]
 struct Open {
-    file: File,
+    /// `None`: it is closed for now.
+    file: Option<File>,
     /// Bytes of whole lines that are safe.
     length: u64,
     /// More may lie behind them, of a write that failed.
     dirty: bool,
-    _lock: File,
+    _lock: Option<File>,
 }
 
 impl Writer {
@@ -49,8 +52,17 @@ impl Writer {
             binding: None,
             parent: None,
             open: None,
+            listed: true,
             partly: BTreeSet::new(),
             unsaved: Vec::new(),
+        }
+    }
+
+    /// Of a session that is kept beside another, and isn't one to go on with.
+    pub(super) fn unlisted(self) -> Writer {
+        Writer {
+            listed: false,
+            ..self
         }
     }
 
@@ -132,6 +144,13 @@ impl Writer {
             self.partly.clear();
         }
         appended?;
+        if !self.listed {
+            // There may be many, and few of them are written to any more.
+            if whole && let Some(open) = &mut self.open {
+                open.file = None;
+            }
+            return Ok(());
+        }
         self.entry.updated_at = now_ms;
         index::save(&self.store.index(), &self.store.folder, &self.entry)
     }
@@ -154,7 +173,7 @@ impl Writer {
         let path = self.store.transcript(&self.entry.id);
         let open = match &mut self.open {
             Some(open) => open,
-            none => none.insert(begin(&self.store, &self.entry.id, &path)?),
+            none => none.insert(begin(&self.store, &self.entry.id, &path, self.listed)?),
         };
         if open.length > 0 {
             return open.append(&path, lines);
@@ -169,9 +188,9 @@ impl Writer {
 }
 
 /// Makes the transcript of a new session.
-fn begin(store: &Store, id: &str, path: &Path) -> Result<Open, Error> {
+fn begin(store: &Store, id: &str, path: &Path, owned: bool) -> Result<Open, Error> {
     disk::create_folder(&store.folder).map_err(|error| Error::io(&store.folder, error))?;
-    let lock = store.own(id)?;
+    let lock = owned.then(|| store.own(id)).transpose()?;
     let mut options = OpenOptions::new();
     // Ids are never used again: one that is there was left by a process that lost it before it saved anything.
     options.create(true).truncate(false).write(true);
@@ -179,7 +198,7 @@ fn begin(store: &Store, id: &str, path: &Path) -> Result<Open, Error> {
         .open(path)
         .map_err(|error| Error::io(path, error))?;
     Ok(Open {
-        file,
+        file: Some(file),
         length: 0,
         dirty: true,
         _lock: lock,
@@ -201,11 +220,12 @@ impl Open {
             Err(error) => return Err(Error::io(path, error)),
         }
         // Not opened for appending: Windows doesn't let such a file be cut.
-        let written = self
-            .file
-            .seek(SeekFrom::Start(self.length))
-            .and_then(|_| self.file.write_all(lines))
-            .and_then(|()| self.file.sync_all());
+        let length = self.length;
+        let file = self.file(path)?;
+        let written = file
+            .seek(SeekFrom::Start(length))
+            .and_then(|_| file.write_all(lines))
+            .and_then(|()| file.sync_all());
         match written {
             Ok(()) => {
                 self.length = self.length.saturating_add(lines.len() as u64);
@@ -220,11 +240,23 @@ impl Open {
         }
     }
 
+    /// The file, opened again if it was closed.
+    fn file(&mut self, path: &Path) -> Result<&mut File, Error> {
+        match &mut self.file {
+            Some(file) => Ok(file),
+            none => {
+                let file = OpenOptions::new().write(true).open(path);
+                Ok(none.insert(file.map_err(|error| Error::io(path, error))?))
+            }
+        }
+    }
+
     /// Takes away what lies behind the last safe line.
     fn cut(&mut self, path: &Path) -> Result<(), Error> {
-        self.file
-            .set_len(self.length)
-            .and_then(|()| self.file.sync_all())
+        let length = self.length;
+        let file = self.file(path)?;
+        file.set_len(length)
+            .and_then(|()| file.sync_all())
             .map_err(|error| Error::io(path, error))?;
         self.dirty = false;
         Ok(())
@@ -250,10 +282,10 @@ pub(super) fn resume(store: Store, entry: Entry, lock: File) -> Result<Resumed, 
         torn,
     } = read(&path, &file, &entry.id)?;
     let mut open = Open {
-        file,
+        file: Some(file),
         length,
         dirty: torn > 0,
-        _lock: lock,
+        _lock: Some(lock),
     };
     if open.dirty {
         open.cut(&path)?;
@@ -374,19 +406,19 @@ mod tests {
             options.read(true).write(write).create(write).open(&path)
         };
         let mut open = Open {
-            file: opened(true).unwrap(),
+            file: Some(opened(true).unwrap()),
             length: 0,
             dirty: true,
-            _lock: disk::try_lock(&lock).unwrap().unwrap(),
+            _lock: Some(disk::try_lock(&lock).unwrap().unwrap()),
         };
         open.append(&path, b"one\n").unwrap();
         // The disk takes a part, then neither the rest nor its removal.
-        open.file = opened(false).unwrap();
+        open.file = Some(opened(false).unwrap());
         assert!(open.append(&path, b"two\n").is_err());
         assert!(open.dirty && open.length == 4);
         std::fs::write(&path, b"one\ntw").unwrap();
         assert!(open.append(&path, b"two\n").is_err());
-        open.file = opened(true).unwrap();
+        open.file = Some(opened(true).unwrap());
         open.append(&path, b"two\n").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"one\ntwo\n");
     }

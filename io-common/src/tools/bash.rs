@@ -12,7 +12,7 @@ use super::external::Loaded;
 use super::outcome::{Finished, reason};
 use super::text::{HeadTail, Rendered, WholeCharacters};
 use super::{Shared, ToolJob, input};
-use crate::jobs::BackgroundJob;
+use crate::jobs::{BackgroundJob, OpenJob};
 use crate::process::env::Lists;
 use crate::process::{self, Exit, Stopped, Terms};
 
@@ -191,8 +191,16 @@ impl CommandJob {
 
 /// Makes a call ready. `Err`: the arguments are wrong, in words for the model.
 pub(super) fn prepare(shared: &Arc<Shared>, mut args: input::Bash) -> Result<ToolJob, String> {
+    let cwd = shared.root.path().to_string_lossy();
     if !args.background {
-        return Ok(ToolJob::Command(CommandJob::new(shared, &args)?));
+        let job = CommandJob::new(shared, &args)?;
+        let Some(place) = &shared.config.jobs else {
+            return Ok(ToolJob::Command(job));
+        };
+        let timed = args.timeout_seconds.is_some() || args.timeout.is_some();
+        let what = args.description;
+        let job = BackgroundJob::new(job, place.clone(), &args.command, what, &cwd);
+        return Ok(ToolJob::Open(Box::new(OpenJob::new(job, timed))));
     }
     let Some(place) = &shared.config.jobs else {
         return Err("commands can't go on in the background here; leave that argument out".into());
@@ -201,7 +209,6 @@ pub(super) fn prepare(shared: &Arc<Shared>, mut args: input::Bash) -> Result<Too
     let line = std::mem::take(&mut args.command);
     args.command = format!("exec 2>&1; {line}");
     let job = CommandJob::new(shared, &args)?;
-    let cwd = shared.root.path().to_string_lossy();
     let job = BackgroundJob::new(job, place.clone(), &line, args.description, &cwd);
     Ok(ToolJob::Background(Box::new(job)))
 }
@@ -261,6 +268,19 @@ impl Capture {
             Kept::Together(both) => both.push(bytes),
         }
         self.err.push(bytes, &mut self.news);
+    }
+
+    /// What it has taken, stdout first, and whether that is all of it; else there is a mark where something is left out.
+    pub(crate) fn so_far(&mut self) -> (Vec<u8>, bool) {
+        let streams = match &mut self.kept {
+            Kept::Apart { out, err } => vec![out, err],
+            Kept::Together(both) => vec![both],
+        };
+        let (mut bytes, mut whole) = (Vec::new(), true);
+        for stream in streams {
+            whole &= stream.write_to(&mut bytes);
+        }
+        (bytes, whole)
     }
 
     /// When there is progress to tell; `None` while there is no news.

@@ -9,6 +9,7 @@ mod bash;
 mod external;
 mod files;
 mod input;
+mod job_output;
 mod outcome;
 mod skill;
 mod snapshots;
@@ -35,7 +36,7 @@ pub(crate) use outcome::reason;
 use external::Loaded;
 use files::path::{Place, Root};
 
-use crate::jobs::{BackgroundJob, JobPlace};
+use crate::jobs::{BackgroundJob, JobPlace, OpenJob};
 
 /// What the built-in tools and their arguments are called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -201,6 +202,7 @@ impl Toolbox {
         let mut specs = spec::all(&self.shared.config);
         let skills = &self.shared.config.skills;
         specs.extend((!skills.is_empty()).then(|| skill::spec(skills)));
+        specs.extend(self.shared.config.jobs.is_some().then(job_output::spec));
         specs.extend(self.shared.external.iter().map(|tool| tool.spec()));
         specs
     }
@@ -311,6 +313,8 @@ pub const ONE_CALL: &str = "commands can't go on in the background here";
 pub enum ToolJob {
     /// A command to run in a subprocess.
     Command(CommandJob),
+    /// A command of a call that may go on in the background while it runs.
+    Open(Box<OpenJob>),
     /// A command that goes on in the background.
     Background(Box<BackgroundJob>),
     /// Work on files, which blocks.
@@ -325,6 +329,7 @@ impl ToolJob {
     pub fn of(self, call: CallId) -> ToolJob {
         match self {
             ToolJob::Background(job) => ToolJob::Background(Box::new(job.of(call))),
+            ToolJob::Open(job) => ToolJob::Open(Box::new(job.of(call))),
             other @ (ToolJob::Command(_) | ToolJob::File(_) | ToolJob::Over(_)) => other,
         }
     }
@@ -361,6 +366,9 @@ impl Shared {
             }),
             "edit_file" => with(name, input, |args| {
                 self.alone(|| files::edit::run(root, &args, max))
+            }),
+            job_output::NAME => with(name, input, |args| {
+                job_output::run(self.config.jobs.as_ref(), &args, max)
             }),
             skill::NAME => with(name, input, |args| skill::run(&self.config.skills, &args)),
             "list_dir" => with(name, input, |args| files::list::run(root, &args, stop)),

@@ -191,7 +191,7 @@ pub(crate) fn all(config: &ToolboxConfig) -> Vec<ToolSpec> {
 
 /// What is said of `bash` where commands can go on in the background.
 const BACKGROUND: &str = " One that is to go on by itself, as a server or a long build, is run in the background: the \
-call returns at once with the name of a file that takes its output, and you are told when it ends.";
+call returns at once with its name and that of a file that takes its output, and you are told when it ends.";
 
 /// The schema of `bash` with the argument for that.
 fn in_background(schema: String, dialect: Dialect) -> String {
@@ -207,10 +207,10 @@ fn in_background(schema: String, dialect: Dialect) -> String {
     )
 }
 
-/// The own names of the built-in tools, `skill` too, whether or not there are skills.
+/// The own names of the built-in tools, those too that are only there with skills or with background jobs.
 pub fn builtin_names() -> impl Iterator<Item = &'static str> {
-    let skill = std::iter::once(super::skill::NAME);
-    ALL.into_iter().map(|b| b.name).chain(skill)
+    let others = [super::skill::NAME, super::job_output::NAME];
+    ALL.into_iter().map(|b| b.name).chain(others)
 }
 
 /// The names, for a model that asked for another.

@@ -89,6 +89,18 @@ impl HeadTail {
         cut(head, tail, total, max, invalid)
     }
 
+    /// Writes the bytes of the stream; `false`: some were dropped, and a mark stands for them.
+    pub(crate) fn write_to(&mut self, bytes: &mut Vec<u8>) -> bool {
+        let whole = self.is_whole();
+        if whole {
+            bytes.extend_from_slice(self.whole());
+        } else {
+            let max = self.limit.saturating_mul(2);
+            bytes.extend_from_slice(self.render(max).text.as_bytes());
+        }
+        whole
+    }
+
     /// Whether nothing was dropped.
     fn is_whole(&self) -> bool {
         self.total == (self.head.len() + self.tail.len()) as u64

@@ -21,13 +21,24 @@ pub(crate) async fn run_out(
     group: Group,
     terms: Terms,
     cancel: &CancellationToken,
+    talk: Pin<&mut (impl Future<Output = ()> + ?Sized)>,
+) -> io::Result<(Exit, Option<Stopped>)> {
+    run_out_or_on(group, terms, &CancellationToken::new(), cancel, talk).await
+}
+
+/// As [`run_out`]; once it is `freed` it may run for as long as it takes.
+pub(crate) async fn run_out_or_on(
+    group: Group,
+    terms: Terms,
+    freed: &CancellationToken,
+    cancel: &CancellationToken,
     mut talk: Pin<&mut (impl Future<Output = ()> + ?Sized)>,
 ) -> io::Result<(Exit, Option<Stopped>)> {
     let mut talked = false;
 
     // Until the child is dead.
     let mut ending = Ending::new(terms, Instant::now());
-    let mut cancelled = false;
+    let (mut cancelled, mut free) = (false, false);
     {
         let mut exited = pin!(group.exited());
         loop {
@@ -38,6 +49,11 @@ pub(crate) async fn run_out(
                 () = cancel.cancelled(), if !cancelled => {
                     cancelled = true;
                     ending.cancel(Instant::now())
+                }
+                () = freed.cancelled(), if !free => {
+                    free = true;
+                    ending.free();
+                    Act::Leave
                 }
                 () = until(deadline) => ending.due(Instant::now()),
                 () = &mut talk, if !talked => {

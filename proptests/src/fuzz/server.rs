@@ -8,7 +8,7 @@ use turnwire::{
         Server, ServerOutput,
         observer::{Dir, Observer, Severity, Sides},
     },
-    session::Session,
+    session::SessionTree,
     vocab::*,
 };
 
@@ -94,7 +94,7 @@ const MOST_ROUNDS: usize = 2_000;
 
 /// The agent's process, and what watches it.
 struct Rig<P: Speaks> {
-    agent: World<Session>,
+    agent: World<SessionTree>,
     server: Server<P>,
     reads: LineSplitter,
     /// What the host has written and the agent hasn't read.
@@ -182,7 +182,7 @@ impl<P: Speaks> Rig<P> {
         self.pump();
     }
 
-    fn driver(&mut self, what: impl FnOnce(&mut World<Session>)) {
+    fn driver(&mut self, what: impl FnOnce(&mut World<SessionTree>)) {
         if self.exit.is_none() {
             what(&mut self.agent);
         }

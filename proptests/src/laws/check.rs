@@ -4,7 +4,7 @@ use turnwire::{
     frame::{LineRules, OverLong, SseLimits, Tail},
     model::{Api, ReplyLimits},
     protocol::{observer::Dir, openmax::Openmax},
-    session::{Session, SessionConfig, config::Snapshots},
+    session::{SessionConfig, config::Snapshots},
     vocab::*,
 };
 
@@ -18,7 +18,8 @@ use crate::{
     reference::Judged,
     scenario::{Scenario, Setup},
     world::{
-        Chunk, Given, Recorded, START, Speaks, line_rules, record_agent, run_over, session_world,
+        Chunk, Given, Recorded, START, Speaks, line_rules, our_agent, record_agent, run_over,
+        session_world,
     },
 };
 
@@ -60,10 +61,7 @@ fn check_agent(
     info: &SessionInfo,
     story: &[(Given, Now)],
 ) -> Result<(), Broken> {
-    let make = || {
-        let session = Session::new(config.clone(), Box::new(info.clone()), START);
-        AgentMachine(session)
-    };
+    let make = || AgentMachine(our_agent(config.clone(), info.clone()));
     hold(make, story, 3)?;
     let snapshots = config.policy.snapshots != Snapshots::Never;
     law_l8(make, story, |given| {

@@ -14,7 +14,7 @@ use turnwire::{
 
 use crate::{
     bytes::Source,
-    script::{Ending, Tool},
+    script::{Ending, Tool, stop_job, task},
 };
 
 /// One choice: its name, and the words of what can be chosen, the plainest first.
@@ -149,6 +149,11 @@ impl Setup {
         [self.seed; 32]
     }
 
+    /// Whether a model may hand tasks to nested runs.
+    pub fn nests(&self) -> bool {
+        self.seed == 3 && self.queued == 1
+    }
+
     /// Whether the host closes without letting work finish.
     pub fn leaves_now(&self) -> bool {
         self.leave == 1
@@ -188,6 +193,11 @@ impl Setup {
         };
         config.hooks = self.hooks();
         config.goals.auto_turns = Some(2);
+        if self.nests() {
+            config.tools.extend([task(), stop_job()]);
+            config.limits.runs = 2;
+            config.limits.run_depth = 2;
+        }
         self.policy(&mut config);
         self.embed(&mut config);
         if self.is_agent_alone() {
@@ -252,7 +262,7 @@ impl Setup {
         config.limits.queued_prompts = [128, 3][usize::from(self.queued.min(1))];
         config.limits.stopped_effects = [1024, 1, 3][usize::from(self.stopped.min(2))];
         config.limits.owed_replies = [1024, 1][usize::from(self.owed.min(1))];
-        // No Server has been held to jobs yet.
+        // Where the wire has words for them, its own session has more.
         config.limits.jobs = 0;
         config.limits.reply_calls = config.limits.reply_calls.min(6);
         config.timeouts.approval_us =

@@ -156,6 +156,12 @@ pub enum Tool {
     Capture,
     /// Ends the turn.
     Finish,
+    /// Hands a task to a nested run.
+    Task,
+    /// The same, and goes on in the background.
+    Background,
+    /// Ends a background job.
+    StopJob,
 }
 
 impl Tool {
@@ -171,6 +177,8 @@ impl Tool {
             Tool::Choice => "choice",
             Tool::Capture => "capture",
             Tool::Finish => "finish",
+            Tool::Task | Tool::Background => "task",
+            Tool::StopJob => "job_stop",
         }
     }
 
@@ -180,6 +188,9 @@ impl Tool {
             Tool::Broken => "{\"path\": ",
             Tool::UriRead => "{\"path\": \"db://a\"}",
             Tool::UriWrite => "{\"path\": \"db://a\", \"content\": \"b\"}",
+            Tool::Task => "{\"prompt\": \"go\"}",
+            Tool::Background => "{\"prompt\": \"go\", \"background\": true}",
+            Tool::StopJob => "{\"job\": \"sleep\"}",
             Tool::Read
             | Tool::Write
             | Tool::Denied
@@ -189,6 +200,17 @@ impl Tool {
             | Tool::Choice
             | Tool::Capture
             | Tool::Finish => "{\"path\": \"a\"}",
+        }
+    }
+
+    /// Where a model may hand tasks to nested runs: some calls do.
+    #[must_use]
+    pub const fn or_task(self, number: u32) -> Tool {
+        match (self, number % 6) {
+            (Tool::Read | Tool::Missing | Tool::Finish, 1) => Tool::Background,
+            (Tool::Read | Tool::Write, 4) => Tool::StopJob,
+            (Tool::Read | Tool::Denied | Tool::Choice | Tool::Capture, 0 | 2 | 3) => Tool::Task,
+            (tool, _) => tool,
         }
     }
 
@@ -211,6 +233,22 @@ impl Tool {
                 ..spec(tool.name(), side_effect)
             })
             .to_vec()
+    }
+}
+
+/// The tool whose calls end jobs.
+pub fn stop_job() -> ToolSpec {
+    ToolSpec {
+        route: Route::JobStop,
+        ..spec(Tool::StopJob.name(), SideEffect::None)
+    }
+}
+
+/// The tool whose calls are nested runs.
+pub fn task() -> ToolSpec {
+    ToolSpec {
+        route: Route::Run(RunKind::Subagent(Text::from("task"))),
+        ..spec(Tool::Task.name(), SideEffect::None)
     }
 }
 

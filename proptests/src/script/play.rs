@@ -95,6 +95,17 @@ pub fn command(host: &mut impl Host, action: &Action) -> Option<Command> {
             dry_run: *dry_run,
         },
         Action::Other(pick) => return other(*pick),
+        Action::Own(pick) if pick % 16 == 14 => {
+            let run = RunId(1 + u64::from(pick / 32 % 4));
+            if pick / 16 % 2 == 0 {
+                return Some(Command::Cancel {
+                    what: CancelWhat::Run(run),
+                    why: CancelWhy::Host,
+                });
+            }
+            let prompt = host.prompt("rather this", Deliver::IfIdle);
+            Command::SteerRun { run, prompt }
+        }
         Action::Own(pick) => own(*pick),
         Action::Close(drain) => Command::Close { drain: *drain },
         Action::Model(..)
@@ -520,6 +531,7 @@ fn model<A: Agent>(world: &mut World<A>, pick: u8, piece: &Piece) {
 pub fn send<A: Agent>(world: &mut World<A>, request: RequestId, piece: &Piece) {
     // Numbers only grow, so that no two calls of an answer share one.
     let index = u32::try_from(world.given.len()).unwrap_or(u32::MAX);
+    let nests = world.nests;
     let mut chunk = |chunk| {
         if world.work.contains_key(&EffectId::Model(request)) {
             world.give(Given::Model(request, chunk));
@@ -531,6 +543,7 @@ pub fn send<A: Agent>(world: &mut World<A>, request: RequestId, piece: &Piece) {
         Piece::Text(text) => chunk(Chunk::Text(text.clone())),
         Piece::Thinking(text) => chunk(Chunk::Thinking(text.clone())),
         Piece::Call(tool) => {
+            let tool = if nests { &tool.or_task(index) } else { tool };
             // Every third provider id is missing, and some come twice.
             let id = (!index.is_multiple_of(3)).then(|| format!("n{}", index % 4));
             chunk(Chunk::CallBegin {
@@ -590,13 +603,14 @@ pub fn send<A: Agent>(world: &mut World<A>, request: RequestId, piece: &Piece) {
 
 /// What a driver says of a job.
 fn job_news(pick: u8) -> JobUpdate {
-    match pick % 5 {
+    match pick % 6 {
         0 | 1 => JobUpdate::Ended(JobState::Exited(0)),
         2 => JobUpdate::Ended(JobState::Stopped(Text::from("time_limit"))),
         3 => JobUpdate::Output(JobOutput {
             bytes: u64::from(pick),
             ..JobOutput::default()
         }),
+        4 => JobUpdate::Unkept(Text::from("the disk is full")),
         _ => JobUpdate::Ended(JobState::Interrupted),
     }
 }
@@ -739,7 +753,21 @@ pub fn settlement(id: EffectId) -> Option<Given> {
             command,
             other: other_session(command),
         }),
-        EffectId::Run(_) => return None,
+        EffectId::Run(run) => Given::Else(Input::Run {
+            run,
+            event: Box::new(Event {
+                at: Now::default(),
+                run: RunId::MAIN,
+                seen: Seen::Real,
+                what: What::RunEnded {
+                    run,
+                    status: RunStatus::Completed,
+                    steps: 1,
+                    usage: None,
+                    detail: Text::from("done"),
+                },
+            }),
+        }),
     })
 }
 

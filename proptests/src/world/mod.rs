@@ -35,8 +35,8 @@ pub use self::host::HostEnd;
 pub(crate) use self::host::Wish;
 pub use self::pipe::Pipe;
 pub use self::play::{
-    START, play_agent, play_ends, record_agent, record_ends, run, run_over, run_text, run_with,
-    session_world,
+    START, our_agent, play_agent, play_ends, record_agent, record_ends, run, run_over, run_text,
+    run_with, session_world,
 };
 pub use self::speaks::{Mess, Speaks, Tamper, Untouched, line_rules};
 pub use self::watch::{pairing, shape};
@@ -69,6 +69,8 @@ pub struct World<A> {
     pub judges_first: bool,
     /// The end of a job begins a turn.
     pub jobs_wake: bool,
+    /// Some calls of the script hand a task to a nested run instead.
+    pub nests: bool,
     /// A close was given.
     closing: bool,
     /// Prompts that steer nothing.
@@ -84,8 +86,8 @@ pub struct World<A> {
     replies: BTreeMap<CommandId, Result<Answer, Refusal>>,
     /// The prompts that hooks were told of.
     judged: BTreeMap<HookId, PromptId>,
-    /// The earliest time of the next attempt, while a retry waits.
-    retry_at: Option<u64>,
+    /// The earliest time of the next attempt of a run, while a retry waits.
+    retry_at: BTreeMap<RunId, u64>,
     settled_ids: BTreeSet<EffectId>,
 }
 
@@ -122,6 +124,7 @@ impl<A: Agent> World<A> {
             stopped_limit: 1024,
             judges_first: false,
             jobs_wake: false,
+            nests: false,
             closing: false,
             contexts: BTreeSet::new(),
             checker: Checker::new(scope),
@@ -132,7 +135,7 @@ impl<A: Agent> World<A> {
             owed: BTreeMap::new(),
             replies: BTreeMap::new(),
             judged: BTreeMap::new(),
-            retry_at: None,
+            retry_at: BTreeMap::new(),
             settled_ids: BTreeSet::new(),
         };
         world.drain();

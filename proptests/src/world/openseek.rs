@@ -15,7 +15,10 @@ use turnwire::{
 };
 
 use super::{Mess, Speaks, openmax::line};
-use crate::{scenario::Setup, script::ToolNews};
+use crate::{
+    scenario::Setup,
+    script::{ToolNews, stop_job, task},
+};
 
 /// When the engine asks. Never `always`, whose questions no agent has asked.
 fn asking(setup: &Setup) -> Asking {
@@ -36,6 +39,13 @@ impl Speaks for Openseek {
         config.settings.approvals = asking(setup).mode();
         // What only a host carries out can't be offered here.
         config.tools.retain(|tool| tool.route == Route::Driver);
+        // The wire has words for nested runs and for jobs.
+        if setup.seed > 1 {
+            config.tools.extend([task(), stop_job()]);
+            config.limits.runs = 2;
+            config.limits.run_depth = 2;
+        }
+        config.limits.jobs = [3, 1, 0][usize::from(setup.running.min(2))];
         // An approval is the host's alone.
         config
             .hooks

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use turnwire::{
     protocol::openmax::Openmax,
     session::{
-        Session, SessionConfig,
+        Session, SessionConfig, SessionTree,
         config::{JobWhenIdle, PromptHook},
+        tree::LikeParent,
     },
     vocab::{laws::Scope, *},
 };
@@ -66,16 +67,22 @@ pub fn run_over<P: Speaks>(scenario: &Scenario) -> (Report, Recorded<P>) {
     record_ends::<P, _>(scenario, world, judged, Box::new(Untouched))
 }
 
+/// Our session, and what lies below it.
+pub fn our_agent(config: SessionConfig, info: SessionInfo) -> SessionTree {
+    SessionTree::new(Session::new(config, Box::new(info), START), LikeParent)
+}
+
 /// Our session in its world.
-pub fn session_world(config: SessionConfig, info: SessionInfo) -> World<Session> {
+pub fn session_world(config: SessionConfig, info: SessionInfo) -> World<SessionTree> {
+    let nests = config
+        .tools
+        .iter()
+        .any(|tool| matches!(tool.route, Route::Run(_)));
     let stopped_limit = config.limits.stopped_effects;
     let judges_first = config.policy.prompt_hook == PromptHook::AtSubmit;
     let jobs_wake = config.policy.job_when_idle == JobWhenIdle::StartTurn;
-    let mut world = World::new(
-        Session::new(config, Box::new(info), START),
-        Scope::Session,
-        START,
-    );
+    let mut world = World::new(our_agent(config, info), Scope::Session, START);
+    world.nests = nests;
     world.stopped_limit = stopped_limit;
     world.judges_first = judges_first;
     world.jobs_wake = jobs_wake;

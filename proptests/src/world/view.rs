@@ -52,6 +52,17 @@ fn cancels(command: &Command) -> bool {
     }
 }
 
+/// What is shown of an event: of nested runs the questions, which are for the same person.
+fn shown(said: &Said) -> Option<&What> {
+    match said {
+        Said::Event(event) => {
+            let asks = matches!(event.what, What::Asked { .. } | What::AskClosed { .. });
+            (event.run == RunId::MAIN || asks).then_some(&event.what)
+        }
+        _ => None,
+    }
+}
+
 /// What was seen. `host`: the commands in the story are its own.
 pub fn view<'a, P: Speaks>(host: bool, story: impl IntoIterator<Item = Moment<'a>>) -> Vec<Sight> {
     let mut view = Vec::new();
@@ -77,7 +88,7 @@ pub fn view<'a, P: Speaks>(host: bool, story: impl IntoIterator<Item = Moment<'a
                 _ => view.push(Sight::Text(kind, text.clone())),
             }
         }
-        match said.what() {
+        match shown(said) {
             Some(What::ToolStarted { name, .. }) if P::TELLS_CALLS => {
                 view.push(Sight::Call(name.to_string()))
             }

@@ -46,6 +46,10 @@ impl<A: Agent> World<A> {
                     self.jobs.remove(job);
                     return;
                 }
+                Input::Run { run, event } => match event.what {
+                    What::RunEnded { run: ended, .. } if ended == *run => EffectId::Run(*run),
+                    _ => return,
+                },
                 _ => return,
             },
         };
@@ -83,12 +87,14 @@ impl<A: Agent> World<A> {
                 wait_us: Some(wait),
                 ..
             } => {
-                self.retry_at = Some(event.at.mono_us.saturating_add(*wait));
+                let at = event.at.mono_us.saturating_add(*wait);
+                self.retry_at.insert(event.run, at);
             }
             What::Settled => self.check_settled(),
-            What::RetryEnded { .. } => self.retry_at = None,
+            What::RetryEnded { .. } => drop(self.retry_at.remove(&event.run)),
             What::RequestStarted { .. } => {
-                if let Some(at) = self.retry_at.take().filter(|at| event.at.mono_us < *at) {
+                let due = self.retry_at.remove(&event.run);
+                if let Some(at) = due.filter(|at| event.at.mono_us < *at) {
                     self.faults.push(format!(
                         "S-25: an attempt at {:?}, before its deadline {at}",
                         event.at
@@ -207,10 +213,14 @@ impl<A: Agent> World<A> {
             return;
         }
         let before = |said: &&Said| {
+            // Those of nested runs, too.
             let closes = matches!(
-                said.what(),
-                Some(What::AskClosed {
-                    how: AskClose::Cancelled,
+                said,
+                Said::Event(Event {
+                    what: What::AskClosed {
+                        how: AskClose::Cancelled,
+                        ..
+                    },
                     ..
                 })
             );
@@ -303,6 +313,11 @@ impl<A: Agent> World<A> {
             match self.agent.body(*run, effect) {
                 None if given_up => {}
                 None => faults.push(format!("{effect:?} is live and has no body")),
+                Some(EffectBody::Model(request)) if *run != RunId::MAIN => {
+                    faults.extend(provider_ids(request.messages).err());
+                    let paired = pairing(request.messages);
+                    faults.extend(paired.err().map(|why| format!("S-31: {run:?}: {why}")));
+                }
                 Some(EffectBody::Model(request)) => {
                     faults.extend(provider_ids(request.messages).err());
                     faults.extend(

@@ -32,6 +32,7 @@ mod session_goals;
 mod session_guarantees;
 mod session_invariants;
 mod session_kit;
+mod session_runs;
 mod session_stories;
 mod sse_cases;
 mod sse_laws;

@@ -233,6 +233,7 @@ proptest! {
         story.config.policy.gates.turn_end = true;
         story.config.policy.gates.prompt = prompt;
         story.config.policy.gates.mode = false;
+        story.config.goals.stored = false;
         let world = tell(&story);
         let mut waits: Option<WriteId> = None;
         for moment in world.story() {

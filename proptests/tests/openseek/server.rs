@@ -413,8 +413,8 @@ fn os_10_nested_runs_are_told_by_their_brackets() {
     assert_eq!(
         duo.lines,
         [
-            json!({"event":"subrun_started","id":"sr-1","kind":"review","label":"goal review"}),
-            json!({"event":"subrun_finished","id":"sr-1","status":"captured","steps":12,"prompt_tokens":34,"completion_tokens":6}),
+            json!({"event":"subrun_started","id":"sr-7","kind":"review","label":"goal review"}),
+            json!({"event":"subrun_finished","id":"sr-7","status":"captured","steps":12,"prompt_tokens":34,"completion_tokens":6}),
         ]
     );
 }
@@ -434,6 +434,52 @@ fn foreign(events: Vec<What>) -> (String, Duo) {
     }
     let words = labels::labels(&std::mem::take(&mut duo.lines)).join(" ");
     (words, duo)
+}
+
+#[test]
+fn os_13_a_run_that_goes_on_as_a_job_has_its_brackets_closed_before_its_turn_s() {
+    let mut duo = Duo::new();
+    duo.play("«p1» text");
+    duo.lines.clear();
+    let run = RunId(2);
+    duo.event(What::RunStarted {
+        run,
+        kind: RunKind::Task("task".into()),
+        label: "wait".into(),
+        call: None,
+    });
+    duo.event(What::RunProgress {
+        run,
+        steps: 3,
+        last_tool: None,
+        usage: Some(Usage {
+            input: Some(5),
+            output: Some(2),
+            ..Usage::default()
+        }),
+        text: None,
+    });
+    duo.event(ended(End::MaxSteps, None));
+    duo.event(What::RunEnded {
+        run,
+        status: RunStatus::Completed,
+        steps: 9,
+        usage: None,
+        detail: "done".into(),
+    });
+    let brackets: Vec<&serde_json::Value> = duo
+        .lines
+        .iter()
+        .filter(|line| line["event"] != "assistant_message" && line["event"] != "usage")
+        .collect();
+    assert_eq!(
+        brackets,
+        [
+            &json!({"event":"subrun_started","id":"sr-2","kind":"task","label":"wait"}),
+            &json!({"event":"subrun_finished","id":"sr-2","status":"no_report","steps":3,"prompt_tokens":5,"completion_tokens":2}),
+            &json!({"event":"max_steps_exhausted"}),
+        ]
+    );
 }
 
 fn ended(end: End, answer: Option<TurnAnswer>) -> What {

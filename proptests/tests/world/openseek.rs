@@ -31,6 +31,12 @@ fn kept_stories_stay_clean() {
         format!(
             "set queued 3\nset leave drain\n> prompt if-idle\n{context}+ model 1 text \"so\"\n"
         ),
+        // A question of a nested run is for the same person.
+        String::from(
+            "set mode accept-edits\nset running 2\nset stopped 3\nset steps 1\nset attempts 3\nset seed 2\n\
+             > prompt if-idle\n> compact\n@ jump\n+ tool 0 ok\n> prompt if-idle\n+ tool 0 ok\n> withdraw 0\n\
+             @ skip 1001056\n> compact\n+ answer 0 denied capture\n+ answer 0 read read write\n",
+        ),
     ];
     for story in stories {
         let scenario = Scenario::parse(&format!("turnwire scenario 1\n{story}")).unwrap();

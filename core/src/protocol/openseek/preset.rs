@@ -9,6 +9,9 @@ use crate::session::config::{
 };
 use crate::vocab::{ApprovalMode, Drain, Interrupting};
 
+/// After so many steps without a word of it an open plan is brought to mind.
+const PLAN_REMINDER: u32 = 10;
+
 /// When an engine asks: `--approval`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Asking {
@@ -54,6 +57,7 @@ impl Asking {
 /// - From 70 % of the window on the history is summed up, and the turn yields; more than 80 % isn't sent. A compaction that
 ///   is asked for in a turn waits.
 /// - No prompt waits for its write, but a goal does, and it may begin up to 20 turns by itself.
+/// - A plan that is open is brought to mind after ten steps without it.
 /// - A job holds no turn open, and what is said of its end begins none.
 pub fn preset(config: &mut SessionConfig) {
     config.settings.steer_drain = Drain::All;
@@ -97,6 +101,7 @@ pub fn preset(config: &mut SessionConfig) {
         change_session: ChangeSession::Never,
     };
     config.goals.stored = true;
+    config.plan_reminder = Some(PLAN_REMINDER);
     config.limits.prompt_bytes = HOST_LINE_MAX;
     config.limits.queued_bytes = config.limits.queued_bytes.max(HOST_LINE_MAX);
     config.timeouts.approval_us = None;

@@ -3,7 +3,7 @@
 //! The text of deltas lies in one buffer that is reused for ever, so that a token allocates nothing once the
 //! buffer and the queue have grown to what the host's pace needs.
 
-use alloc::{boxed::Box, collections::VecDeque, string::String};
+use alloc::{boxed::Box, collections::VecDeque, string::String, vec::Vec};
 use core::mem::size_of;
 
 use crate::vocab::{
@@ -18,44 +18,69 @@ enum Item {
     Event(Box<Event>),
     Delta {
         at: Now,
+        run: RunId,
         message: MessageId,
         block: u32,
         kind: Kind,
         len: usize,
     },
-    Effect(Box<Effect>),
+    Effect(RunId, Box<Effect>),
 }
 
 /// The queue, with an estimate of the bytes it holds.
-#[derive(Default)]
 pub(in crate::session) struct Out {
+    /// Whose output it is.
+    run: RunId,
     items: VecDeque<(Item, usize)>,
     /// Texts of the queued deltas, end to end; the first `taken` bytes were delivered.
     text: String,
     taken: usize,
     bytes: usize,
+    /// How many effects of the run itself are about runs below it.
+    about_runs: usize,
     /// The event that is lent out right now.
     lent: Option<Box<Event>>,
 }
 
 impl Out {
-    /// Queues an event of the outermost run.
-    pub(in crate::session) fn event(&mut self, at: Now, what: What) {
-        let weight = size_of::<Event>() + weigh(&what);
-        self.push(
-            Item::Event(Box::new(Event {
-                at,
-                run: RunId::MAIN,
-                seen: Seen::Real,
-                what,
-            })),
-            weight,
-        );
+    /// The queue of a run.
+    pub(in crate::session) fn new(run: RunId) -> Self {
+        Out {
+            run,
+            items: VecDeque::new(),
+            text: String::new(),
+            taken: 0,
+            bytes: 0,
+            about_runs: 0,
+            lent: None,
+        }
     }
 
-    /// Queues an effect of the outermost run.
+    /// Queues an event of the run itself.
+    pub(in crate::session) fn event(&mut self, at: Now, what: What) {
+        self.pass(Event {
+            at,
+            run: self.run,
+            seen: Seen::Real,
+            what,
+        });
+    }
+
+    /// Queues an event, of whatever run it is.
+    pub(in crate::session) fn pass(&mut self, event: Event) {
+        let weight = size_of::<Event>() + weigh(&event.what);
+        self.push(Item::Event(Box::new(event)), weight);
+    }
+
+    /// Queues an effect of the run itself.
     pub(in crate::session) fn effect(&mut self, effect: Effect) {
-        self.push(Item::Effect(Box::new(effect)), size_of::<Effect>());
+        self.pass_effect(self.run, effect);
+    }
+
+    /// Queues an effect, of whatever run it is.
+    pub(in crate::session) fn pass_effect(&mut self, run: RunId, effect: Effect) {
+        self.about_runs += usize::from(run == self.run && is_about_runs(&effect));
+        self.push(Item::Effect(run, Box::new(effect)), size_of::<Effect>());
     }
 
     /// Queues a piece of a message. An empty one is nothing.
@@ -67,6 +92,26 @@ impl Out {
         kind: Kind,
         text: &str,
     ) {
+        self.pass_delta(DeltaRef {
+            at,
+            run: self.run,
+            message,
+            block,
+            kind,
+            text,
+        });
+    }
+
+    /// Queues a piece of a message, of whatever run it is. An empty one is nothing.
+    pub(in crate::session) fn pass_delta(&mut self, delta: DeltaRef<'_>) {
+        let DeltaRef {
+            at,
+            run,
+            message,
+            block,
+            kind,
+            text,
+        } = delta;
         if text.is_empty() {
             return;
         }
@@ -81,6 +126,7 @@ impl Out {
         self.push(
             Item::Delta {
                 at,
+                run,
                 message,
                 block,
                 kind,
@@ -88,6 +134,26 @@ impl Out {
             },
             size_of::<Item>() + text.len(),
         );
+    }
+
+    /// Takes out the effects of the run itself that are about runs below it, in their order.
+    pub(in crate::session) fn take_run_effects(&mut self) -> Vec<Effect> {
+        let mut taken = Vec::new();
+        if core::mem::take(&mut self.about_runs) == 0 {
+            return taken;
+        }
+        for (item, weight) in core::mem::take(&mut self.items) {
+            match item {
+                Item::Effect(by, effect) if by == self.run && is_about_runs(&effect) => {
+                    self.bytes -= weight;
+                    taken.push(*effect);
+                }
+                Item::Effect(..) | Item::Event(_) | Item::Delta { .. } => {
+                    self.items.push_back((item, weight));
+                }
+            }
+        }
+        taken
     }
 
     fn push(&mut self, item: Item, weight: usize) {
@@ -101,12 +167,16 @@ impl Out {
         self.bytes -= weight;
         Some(match item {
             Item::Event(event) => Output::Event(self.lent.insert(event)),
-            Item::Effect(effect) => Output::Effect {
-                run: RunId::MAIN,
-                effect: *effect,
-            },
+            Item::Effect(run, effect) => {
+                self.about_runs -= usize::from(run == self.run && is_about_runs(&effect));
+                Output::Effect {
+                    run,
+                    effect: *effect,
+                }
+            }
             Item::Delta {
                 at,
+                run,
                 message,
                 block,
                 kind,
@@ -117,7 +187,7 @@ impl Out {
                 let text = self.text.get(from..self.taken).unwrap_or_default();
                 Output::Delta(DeltaRef {
                     at,
-                    run: RunId::MAIN,
+                    run,
                     message,
                     block,
                     kind,
@@ -142,6 +212,14 @@ impl Out {
     pub(in crate::session) fn bytes(&self) -> usize {
         self.bytes
     }
+}
+
+/// Whether an effect is for who holds the nested runs.
+pub(in crate::session) fn is_about_runs(effect: &Effect) -> bool {
+    matches!(
+        effect,
+        Effect::StartRun { .. } | Effect::StopRun(_) | Effect::CallRun(..)
+    )
 }
 
 /// Bytes that an event holds beyond its own size. Only what can grow with input counts.
@@ -288,7 +366,7 @@ mod tests {
 
     #[test]
     fn tw_10_what_is_queued_is_weighed_and_what_is_taken_is_not() {
-        let mut out = Out::default();
+        let mut out = Out::new(RunId::MAIN);
         let mut all = 0;
         for (what, bytes) in events() {
             let before = out.bytes();
@@ -320,7 +398,7 @@ mod tests {
 
     #[test]
     fn tw_10_text_that_was_taken_makes_room_though_some_always_waits() {
-        let mut out = Out::default();
+        let mut out = Out::new(RunId::MAIN);
         let pieces: Vec<String> = (b'a'..=b'z')
             .cycle()
             .take(200)
@@ -347,7 +425,7 @@ mod tests {
 
     #[test]
     fn tw_10_no_text_is_moved_for_a_little_room() {
-        let mut out = Out::default();
+        let mut out = Out::new(RunId::MAIN);
         let mut say = |bytes: usize| {
             let text = "x".repeat(bytes);
             out.delta(Now::default(), MessageId(1), 0, Kind::Text, &text);
@@ -361,7 +439,7 @@ mod tests {
             (out.taken, out.text.len()),
             (COMPACT_FROM, 4 * COMPACT_FROM + 1)
         );
-        let mut few = Out::default();
+        let mut few = Out::new(RunId::MAIN);
         for text in ["ab", "cd"] {
             few.delta(Now::default(), MessageId(1), 0, Kind::Text, text);
         }

@@ -2,9 +2,8 @@
 
 use alloc::{string::String, vec, vec::Vec};
 
-use super::changes;
-use super::own;
-use super::world::{SECOND, World, config, hook, observer, prompt, rule, tool};
+use super::world::{Played, SECOND, World, config, hook, observer, prompt, rule, tool};
+use super::{changes, nested, own};
 use crate::session::{
     SessionConfig,
     config::{
@@ -38,6 +37,8 @@ pub fn policy(about: &str) -> SessionConfig {
             }
             "pre_hook" => config.hooks.push(hook(HookPoint::PreTool)),
             "perm_hook" => config.hooks.push(hook(HookPoint::Permission)),
+            "run_hook" => config.hooks.push(observer(HookPoint::RunEnd)),
+            "notify_hook" => config.hooks.push(observer(HookPoint::Notification)),
             "post_hook" => config.hooks.push(hook(HookPoint::PostTool)),
             "switch_hook" => config.hooks.push(hook(HookPoint::SessionSwitch)),
             "change" => changes::allowed(policy, value),
@@ -64,10 +65,17 @@ pub fn policy(about: &str) -> SessionConfig {
             }
             "hold_turn" => policy.hold_turn = HoldTurn::Finite { limit_us: None },
             "job_idle" => policy.job_when_idle = JobWhenIdle::NoticeOnly,
+            "plan" => {
+                config.tools.push(crate::session::plan_tool());
+                config.plan_reminder = Some(small);
+            }
             "goal_budget" => config.goals.auto_turns = Some(small),
             "goal_check" => config.goals.check = true,
             "goal_remind" => config.goals.remind = true,
             "goal_stored" => config.goals.stored = true,
+            "task" | "tree" => nested::task(&mut config),
+            "runs" => config.limits.runs = size,
+            "depth" => config.limits.run_depth = small,
             "jobs" => config.limits.jobs = size,
             "records" => config.limits.job_records = size,
             "t_hook" => timeouts.hook_us = Some(number * SECOND),
@@ -163,6 +171,7 @@ pub fn policy(about: &str) -> SessionConfig {
                     "choice" => Route::Choice,
                     "finish" => Route::Finish,
                     "goal" => Route::Goal,
+                    "jobstop" => Route::JobStop,
                     "capture" => Route::Capture { tries: 2 },
                     other => panic!("route {other}"),
                 };
@@ -190,11 +199,11 @@ fn mode(word: &str) -> ApprovalMode {
 }
 
 fn number(word: &str) -> u64 {
-    word[1..].trim_end_matches(',').parse().unwrap()
+    nested::id(word[1..].trim_end_matches(','))
 }
 
 /// Does what an input says; its outputs as words.
-pub fn act(world: &mut World, input: &str) -> Vec<String> {
+pub fn act<A: Played>(world: &mut World<A>, input: &str) -> Vec<String> {
     let mut words: Vec<&str> = input.split(' ').collect();
     if let Some(time) = words.first().and_then(|word| word.strip_prefix('@')) {
         let seconds: f64 = time.parse().unwrap();
@@ -297,6 +306,7 @@ pub fn act(world: &mut World, input: &str) -> Vec<String> {
             world.command(Command::Offer(Offer::Tools(tools)))
         }
         ["Ran", shell, how] => shell_says(world, shell, how),
+        ["Run", rest @ ..] => nested::says(world, rest),
         ["Job", id, how @ ..] if id.starts_with('j') => world.give(Input::Job {
             job: JobId(number(id)),
             update: own::job_update(how),
@@ -308,10 +318,10 @@ pub fn act(world: &mut World, input: &str) -> Vec<String> {
 
 fn is_request(word: &str) -> bool {
     let digits = word.strip_prefix('r').unwrap_or_default();
-    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    digits.starts_with(|first: char| first.is_ascii_digit())
 }
 
-fn prompt_as(world: &mut World, id: u64, how: &str) -> Vec<String> {
+fn prompt_as<A: Played>(world: &mut World<A>, id: u64, how: &str) -> Vec<String> {
     let mut made = prompt(id, Deliver::IfIdle);
     made.deliver = match how {
         "Next" => Deliver::Queue(Rank::Next),
@@ -344,7 +354,7 @@ fn prompt_as(world: &mut World, id: u64, how: &str) -> Vec<String> {
     world.command(Command::Prompt(made))
 }
 
-fn cancel(world: &mut World, words: &[&str]) -> Vec<String> {
+fn cancel<A: Played>(world: &mut World<A>, words: &[&str]) -> Vec<String> {
     let what = match words {
         [] | ["Turn", "Run", ..] => CancelWhat::Turn {
             queue: QueueFate::Run,
@@ -362,6 +372,8 @@ fn cancel(world: &mut World, words: &[&str]) -> Vec<String> {
         ["Shell"] => CancelWhat::Shell,
         ["Job"] => CancelWhat::Job(JobId(1)),
         ["Run"] => CancelWhat::Run(RunId(1)),
+        ["Run", run] => CancelWhat::Run(RunId(number(run))),
+        ["Job", job] => CancelWhat::Job(JobId(number(job))),
         other => panic!("cancel {other:?}"),
     };
     let why = match words.last() {
@@ -373,7 +385,7 @@ fn cancel(world: &mut World, words: &[&str]) -> Vec<String> {
     world.command(Command::Cancel { what, why })
 }
 
-fn reply(world: &mut World, ask: u64, how: &str) -> Vec<String> {
+fn reply<A: Played>(world: &mut World<A>, ask: u64, how: &str) -> Vec<String> {
     let allow = |input: Option<&str>, updates| {
         Ok(Reply::Allow {
             input: input.map(|text| RawJson(text.into())),
@@ -489,7 +501,7 @@ fn setting(word: &str) -> Setting {
     }
 }
 
-fn hook_ends(world: &mut World, id: u64, how: &str) -> Vec<String> {
+fn hook_ends<A: Played>(world: &mut World<A>, id: u64, how: &str) -> Vec<String> {
     let pass = HookReply::pass();
     let outcome = match how {
         "block" | "deny" => Ok(HookReply::deny("no".into())),
@@ -545,7 +557,7 @@ fn hook_ends(world: &mut World, id: u64, how: &str) -> Vec<String> {
     })
 }
 
-fn tool_says(world: &mut World, id: u64, how: &str) -> Vec<String> {
+fn tool_says<A: Played>(world: &mut World<A>, id: u64, how: &str) -> Vec<String> {
     let update = match how {
         "ok" => return world.tool(id, ToolOutcome::Ok),
         "failed" => return world.tool(id, ToolOutcome::Failed),
@@ -572,7 +584,7 @@ fn tool_says(world: &mut World, id: u64, how: &str) -> Vec<String> {
     })
 }
 
-fn shell_says(world: &mut World, shell: &str, how: &str) -> Vec<String> {
+fn shell_says<A: Played>(world: &mut World<A>, shell: &str, how: &str) -> Vec<String> {
     let at = usize::try_from(number(shell)).unwrap();
     let command = (at - 1 < world.shells.len()).then(|| world.shells[at - 1]);
     let command = command.unwrap_or(CommandId(99));
@@ -601,7 +613,7 @@ fn shell_says(world: &mut World, shell: &str, how: &str) -> Vec<String> {
     world.give(Input::Shell { command, outcome })
 }
 
-fn model_says(world: &mut World, request: u64, words: &[&str]) -> Vec<String> {
+fn model_says<A: Played>(world: &mut World<A>, request: u64, words: &[&str]) -> Vec<String> {
     let failed = |kind, status, retryable| Failure {
         kind,
         status,
@@ -698,8 +710,8 @@ fn other_command(words: &[&str]) -> Command {
             command: line.join(" ").into(),
         },
         ["Session", which @ ..] => changes::command(which),
-        ["SteerRun"] => Command::SteerRun {
-            run: RunId(1),
+        ["SteerRun", run @ ..] => Command::SteerRun {
+            run: RunId(run.first().map_or(1, |run| number(run))),
             prompt: prompt(99, Deliver::IfIdle),
         },
         ["Offer", "Uris", schemes @ ..] => {

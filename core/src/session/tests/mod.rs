@@ -9,6 +9,7 @@ mod compaction;
 mod edges;
 mod history;
 mod limits;
+mod nested;
 mod own;
 mod rows;
 mod told;

@@ -31,6 +31,7 @@ pub fn job_update(how: &[&str]) -> JobUpdate {
         [] => JobUpdate::Ended(JobState::Exited(0)),
         ["ended"] => JobUpdate::Ended(JobState::Interrupted),
         ["stopped"] => JobUpdate::Ended(JobState::Stopped("SIGTERM".into())),
+        ["unkept"] => JobUpdate::Unkept("the disk is full".into()),
         ["runs"] => JobUpdate::Ended(JobState::Running),
         ["output", bytes] => JobUpdate::Output(JobOutput {
             name: Some("j.out".into()),
@@ -50,6 +51,10 @@ pub fn job_command(words: &[&str]) -> Option<JobCommand> {
     Some(match words {
         ["Job", "Snapshot"] => JobCommand::Snapshot,
         ["Job", "Stop"] => stop(None),
+        ["Job", "Stop", name, generation] => JobCommand::Stop {
+            job: (*name).into(),
+            generation: Some((*generation).into()),
+        },
         ["Job", "Stop", generation] => stop(Some(generation)),
         _ => return None,
     })
@@ -89,6 +94,7 @@ pub fn goal_word(news: &GoalEvent) -> String {
 
 pub fn job_word(step: JobStep, record: &JobRecord) -> String {
     let how = match (step, &record.state) {
+        (JobStep::Updated, JobState::Running) if record.faults[2].is_some() => "Unkept".into(),
         (JobStep::Updated, JobState::Running) => "Output".into(),
         (JobStep::Started, _) => "Started".into(),
         (_, JobState::Stopped(by)) if &**by != "user" && &**by != "session_ended" => {
@@ -96,14 +102,15 @@ pub fn job_word(step: JobStep, record: &JobRecord) -> String {
         }
         (_, state) => super::world::name_of(state),
     };
-    format!("Job j{} {how}", record.job.0)
+    format!("Job j{} {how}", super::nested::id_word(record.job.0))
 }
 
 pub fn jobs_word(records: &[JobRecord]) -> String {
     let mut word = String::from("Jobs");
     for record in records {
         let state = super::world::name_of(&record.state);
-        word.push_str(&format!(" j{}:{state}:{}", record.job.0, record.revision));
+        let job = super::nested::id_word(record.job.0);
+        word.push_str(&format!(" j{job}:{state}:{}", record.revision));
     }
     word
 }
@@ -192,4 +199,49 @@ fn s_58_a_goal_of_an_earlier_process_comes_back_disarmed() {
     };
     assert_eq!((goal.status, goal.tokens_used), (GoalStatus::Paused, 9));
     assert!(!session.goal_is_due());
+}
+
+#[test]
+fn an_open_plan_of_an_earlier_process_is_brought_to_mind_at_once() {
+    let message = |id: u64, role: Role, block: Block| {
+        alloc::sync::Arc::new(Message {
+            id: MessageId(id),
+            role,
+            content: vec![alloc::sync::Arc::new(block)],
+            origin: Origin::History,
+            prompt: None,
+            about: None,
+            at_ms: 0,
+            details: None,
+        })
+    };
+    let plan = |id: u64, text: &str| Block::ToolUse {
+        call: CallId(id),
+        provider_id: Some(format!("n{id}").as_str().into()),
+        name: "plan".into(),
+        input: ToolInput::Object(RawJson(text.into())),
+    };
+    let tool = Role::Tool {
+        call: CallId(1),
+        name: "plan".into(),
+        error: false,
+    };
+    let steps =
+        r#"{"plan":[{"step":"sow","status":"completed"},{"step":"reap","status":"pending"}]}"#;
+    let mut info = info();
+    info.history = vec![
+        message(1, Role::Assistant, plan(1, steps)),
+        message(2, tool, Block::Text("noted".into())),
+    ];
+    let mut config = config();
+    config.tools.push(crate::session::plan_tool());
+    config.plan_reminder = Some(3);
+    let mut world = World::with_info(config, info);
+    let said = world.prompt(1, Deliver::IfIdle);
+    assert!(said.contains(&"Message PlanReminder".into()), "{said:?}");
+    let last = world.session.history().last().map(|message| message.text());
+    assert_eq!(
+        last.as_deref(),
+        Some("[plan] these steps are open:\n- reap")
+    );
 }

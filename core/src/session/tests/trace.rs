@@ -12,9 +12,8 @@ use alloc::{
 
 use super::{
     act::{act, policy},
-    world::World,
+    world::{Played, World},
 };
-use crate::vocab::Agent;
 
 const TRACES: &str = include_str!("traces.txt");
 
@@ -27,6 +26,14 @@ const J: &str = "@0 Prompt P1 → **O**; r1 Call write#n1 → MS, D call c1; \
     r1 Finish, End → **C**, TB c1, DC c1 allow Rule, !RunTool c1; \
     @1 Tool c1 detached → Job j1 Started, TF c1 Detached:j1, SE 1, **N2**; \
     @2 r2 Finish, End → MS, **C**, SE 2";
+
+/// A nested run is under way, for a call.
+const R: &str = "@0 Prompt P1 → **O**; r1 Call task#n1 → MS, D call c1; \
+    r1 Finish, End → **C**, TB c1, NS n1 c1, !StartRun n1 c1";
+
+/// A nested run is under way in the background.
+const B: &str = "@0 Prompt P1 → **O**; r1 Call task#n1 {\"background\":true} → MS, D call c1; \
+    r1 Finish, End → **C**, TB c1, NS n1 c1, !StartRun n1 c1, Job j1 Started, TF c1 Detached:j1, SE 1, **N2**";
 
 /// A compaction by hand is under way.
 const M: &str = "@0 Prompt P1 → **O**; \
@@ -59,6 +66,8 @@ pub fn play_row(row: &str) -> Result<(), String> {
     let macros = [
         ("**A**", A),
         ("**J**", J),
+        ("**R**", R),
+        ("**B**", B),
         ("**M**", M),
         ("**K**", K),
         ("**V**", V),
@@ -68,7 +77,14 @@ pub fn play_row(row: &str) -> Result<(), String> {
         .fold(trace.to_string(), |trace, (name, text)| {
             trace.replace(name, text)
         });
-    let mut world = World::new(policy(about));
+    let config = policy(about);
+    match about.contains("tree=1") {
+        true => play_in(World::of_tree(config), id, &trace),
+        false => play_in(World::new(config), id, &trace),
+    }
+}
+
+fn play_in<A: Played>(mut world: World<A>, id: &str, trace: &str) -> Result<(), String> {
     for part in trace.split("; ") {
         let (input, outputs) = part
             .split_once(" → ")
@@ -109,6 +125,9 @@ fn expand(outputs: &str) -> Vec<String> {
                 "RP P1 Started, TS t1 Prompt, SS 1, PP P1 t1, RQ r1 1.1",
             )),
             ["**O2**"] => wanted.extend(expand("TS t2 Queue, SS 1, PP P2 t2, RQ r2 1.1")),
+            ["**N1**"] => wanted.extend(expand(
+                "n1:SS 1, n1:Message P0, n1:Context, n1:RequestStarted r1.1 1.1, n1:!StartModel r1.1",
+            )),
             ["**N2**"] => wanted.extend(expand("SS 2, RQ r2 2.1")),
             ["**C**"] => {
                 wanted.extend(["ME End|ToolUse kept".to_string(), "RE Complete".to_string()])

@@ -9,10 +9,11 @@ use alloc::{
     vec::Vec,
 };
 
-use super::own;
+use super::{nested, nested::id_word, own};
 use crate::session::{
-    Session, SessionConfig,
+    Session, SessionConfig, SessionTree,
     config::{LocalHook, ModelConfig, Rule, RuleBehaviour},
+    tree::LikeParent,
 };
 use crate::vocab::*;
 
@@ -110,8 +111,25 @@ pub fn info() -> Box<SessionInfo> {
     })
 }
 
-pub struct World {
-    pub session: Session,
+/// What can be played: a session, alone or with what lies below it.
+pub trait Played: Agent {
+    fn main(&mut self) -> &mut Session;
+}
+
+impl Played for Session {
+    fn main(&mut self) -> &mut Session {
+        self
+    }
+}
+
+impl Played for SessionTree {
+    fn main(&mut self) -> &mut Session {
+        self.main_mut()
+    }
+}
+
+pub struct World<A = Session> {
+    pub session: A,
     pub now: Now,
     commands: u64,
     /// The last reload.
@@ -120,10 +138,14 @@ pub struct World {
     pub opening: CommandId,
     /// The last rewind.
     pub restore: CommandId,
+    /// Commands that were handed to nested runs and have no reply.
+    pub handed: Vec<CommandId>,
     /// Shell commands in the order in which they began: `s1`, `s2`, …
     pub shells: Vec<CommandId>,
     /// Step numbers by request, for the short words.
     step: u32,
+    /// The same of nested runs.
+    steps: BTreeMap<RunId, u32>,
     /// The index of the next call of each request.
     calls: BTreeMap<u64, u32>,
     /// Calls by their block in the open message.
@@ -144,7 +166,24 @@ impl World {
             mono_us: 0,
             unix_ms: 1_000,
         };
-        let session = Session::new(config, info, now);
+        World::around(Session::new(config, info, now), now)
+    }
+}
+
+impl World<SessionTree> {
+    /// A session whose runs are like it.
+    pub fn of_tree(config: SessionConfig) -> Self {
+        let now = Now {
+            mono_us: 0,
+            unix_ms: 1_000,
+        };
+        let main = Session::new(config, info(), now);
+        World::around(SessionTree::new(main, LikeParent), now)
+    }
+}
+
+impl<A: Played> World<A> {
+    fn around(session: A, now: Now) -> Self {
         let mut world = World {
             session,
             now,
@@ -152,8 +191,10 @@ impl World {
             reload: CommandId(0),
             opening: CommandId(0),
             restore: CommandId(0),
+            handed: Vec::new(),
             shells: Vec::new(),
             step: 0,
+            steps: BTreeMap::new(),
             calls: BTreeMap::new(),
             blocks: BTreeMap::new(),
             summaries: Vec::new(),
@@ -273,10 +314,11 @@ impl World {
 
     /// The estimate passes the mark.
     pub fn need_compact(&mut self) -> Vec<String> {
-        self.session.model.window = 100_000;
-        let raw = self.session.estimate.raw();
-        let mark = self.session.mark();
-        self.session.estimate.reported(Some(mark), raw);
+        let session = self.session.main();
+        session.model.window = 100_000;
+        let raw = session.estimate.raw();
+        let mark = session.mark();
+        session.estimate.reported(Some(mark), raw);
         Vec::new()
     }
 
@@ -293,7 +335,19 @@ impl World {
             let word = match output {
                 Output::Event(event) => {
                     let event = event.clone();
-                    self.event(&event.what)
+                    if event.run == RunId::MAIN {
+                        self.event(&event.what)
+                    } else {
+                        let own = self.steps.remove(&event.run).unwrap_or(0);
+                        let main = core::mem::replace(&mut self.step, own);
+                        let word = self.event(&event.what);
+                        let own = core::mem::replace(&mut self.step, main);
+                        self.steps.insert(event.run, own);
+                        word.map(|word| format!("n{}:{word}", event.run.0))
+                    }
+                }
+                Output::Delta(delta) if delta.run != RunId::MAIN => {
+                    Some(format!("n{}:D {:?}", delta.run.0, delta.kind))
                 }
                 Output::Delta(delta) => match delta.kind {
                     Kind::Text => Some("D text".to_string()),
@@ -306,7 +360,6 @@ impl World {
                     Kind::Opaque => Some("D opaque".to_string()),
                 },
                 Output::Effect { run, effect } => {
-                    assert_eq!(run, RunId::MAIN);
                     if let Effect::Reload(command) = effect {
                         self.reload = command;
                     }
@@ -315,6 +368,9 @@ impl World {
                     }
                     if let Effect::Restore(command) = effect {
                         self.restore = command;
+                    }
+                    if let Effect::CallRun(_, call) = &effect {
+                        self.handed.push(call.id);
                     }
                     if let Effect::RunShell(command) = effect {
                         self.shells.push(command);
@@ -338,7 +394,10 @@ impl World {
                         self.summaries.push(request);
                         word.push_str(" compaction");
                     }
-                    Some(word)
+                    match run {
+                        RunId::MAIN => Some(word),
+                        run => Some(format!("n{}:{word}", run.0)),
+                    }
                 }
             };
             if let Some(word) = word
@@ -393,7 +452,8 @@ impl World {
             What::StepEnded { .. } => format!("SE {}", self.step),
             What::Context { .. } => "Context".into(),
             What::RequestStarted { request, attempt } => {
-                format!("RequestStarted r{} {}.{attempt}", request.0, self.step)
+                let request = id_word(request.0);
+                format!("RequestStarted r{request} {}.{attempt}", self.step)
             }
             What::RequestEnded {
                 request, outcome, ..
@@ -404,7 +464,7 @@ impl World {
                     RequestOutcome::Cancelled => "Cancelled",
                     RequestOutcome::Failed(_) => "Failed",
                 };
-                format!("RE r{} {word}", request.0)
+                format!("RE r{} {word}", id_word(request.0))
             }
             What::RetryScheduled {
                 attempt, wait_us, ..
@@ -435,16 +495,16 @@ impl World {
                 (None, Origin::Hook(_)) => "Message hook".into(),
                 (None, origin) => format!("Message {origin:?}"),
             },
-            What::ToolStarted { call, .. } => format!("TB c{}", call.0),
+            What::ToolStarted { call, .. } => format!("TB c{}", id_word(call.0)),
             What::Decided { call, verdict } => {
                 let way = if verdict.allow { "allow" } else { "deny" };
-                format!("DC c{} {way} {}", call.0, by_word(&verdict.by))
+                format!("DC c{} {way} {}", id_word(call.0), by_word(&verdict.by))
             }
             What::ToolProgress { call, .. } => format!("TP c{}", call.0),
             What::ToolEnded { call, outcome, .. } => {
-                format!("TF c{} {}", call.0, outcome_word(outcome))
+                format!("TF c{} {}", id_word(call.0), outcome_word(outcome))
             }
-            What::ToolSkipped { call, why } => format!("TK c{} {why:?}", call.0),
+            What::ToolSkipped { call, why } => format!("TK c{} {why:?}", id_word(call.0)),
             What::FileChanged { path, .. } => format!("FC {path}"),
             What::Checkpoint { call, .. } => format!("CK c{}", call.0),
             What::Restored {
@@ -468,8 +528,8 @@ impl World {
                 };
                 let call = body
                     .call()
-                    .map_or_else(String::new, |call| format!(" c{}", call.0));
-                format!("AQ a{}{call}{about}", ask.0)
+                    .map_or_else(String::new, |call| format!(" c{}", id_word(call.0)));
+                format!("AQ a{}{call}{about}", id_word(ask.0))
             }
             What::AskClosed { ask, how } => {
                 let how = match how {
@@ -477,7 +537,7 @@ impl World {
                     AskClose::Fault(_) => "Fault".into(),
                     other => format!("{other:?}"),
                 };
-                format!("AC a{} {how}", ask.0)
+                format!("AC a{} {how}", id_word(ask.0))
             }
             What::CompactionStarted { trigger, .. } => format!("KS {trigger:?}"),
             What::CompactionEnded { result } => match result {
@@ -495,7 +555,7 @@ impl World {
             }
             What::Job(step, record) => own::job_word(*step, record),
             What::Goal(news) => own::goal_word(news),
-            other => format!("{other:?}"),
+            other => nested::run_word(other).unwrap_or_else(|| format!("{other:?}")),
         })
     }
 }
@@ -508,10 +568,10 @@ fn prompt_word(prompt: PromptId) -> String {
 
 fn effect_word(effect: &Effect, body: Option<EffectBody<'_>>) -> String {
     match effect {
-        Effect::StartModel(request) => format!("!StartModel r{}", request.0),
-        Effect::StopModel(request) => format!("!StopModel r{}", request.0),
-        Effect::RunTool { call } => format!("!RunTool c{}", call.0),
-        Effect::StopTool(call) => format!("!StopTool c{}", call.0),
+        Effect::StartModel(request) => format!("!StartModel r{}", id_word(request.0)),
+        Effect::StopModel(request) => format!("!StopModel r{}", id_word(request.0)),
+        Effect::RunTool { call } => format!("!RunTool c{}", id_word(call.0)),
+        Effect::StopTool(call) => format!("!StopTool c{}", id_word(call.0)),
         Effect::Snapshot { call, .. } => format!("!Snapshot c{}", call.0),
         Effect::Allow { call, ok } => format!("!Allow c{} {ok}", call.0),
         Effect::RunHook { hook } => match body {
@@ -553,8 +613,9 @@ fn effect_word(effect: &Effect, body: Option<EffectBody<'_>>) -> String {
             }
             _ => "!Restore without a body".into(),
         },
+        Effect::DetachTool(call) => format!("!DetachTool c{}", call.0),
         Effect::StopJob(job) => format!("!StopJob j{}", job.0),
-        other => format!("!{other:?}"),
+        other => nested::effect_word(other).unwrap_or_else(|| format!("!{other:?}")),
     }
 }
 

@@ -73,6 +73,8 @@ pub(super) struct Tool {
     asked: bool,
     decided: bool,
     snapshotted: bool,
+    /// Whoever carries it out was asked to make a job of it.
+    detaching: bool,
     began_us: u64,
     /// Output so far, for a call that is cut short.
     so_far: Vec<Block>,
@@ -155,6 +157,7 @@ impl Tool {
             asked: false,
             decided: false,
             snapshotted: false,
+            detaching: false,
             began_us: 0,
             so_far: Vec::new(),
             result: None,
@@ -204,8 +207,17 @@ impl Batch {
         self.calls.get_mut(at).map(|tool| &mut tool.state)
     }
 
+    /// Whether a steer came, and no more calls begin.
+    pub fn is_steered(&self) -> bool {
+        self.steered
+    }
+
     pub fn name(&self, at: usize) -> Option<Text> {
         self.calls.get(at).map(|tool| tool.name.clone())
+    }
+
+    pub fn call_at(&self, at: usize) -> Option<CallId> {
+        self.calls.get(at).map(|tool| tool.call)
     }
 
     /// The arguments, if they are an object.
@@ -214,6 +226,11 @@ impl Batch {
             ToolInput::Object(raw) => Some(raw),
             ToolInput::Unparsed(_) => None,
         }
+    }
+
+    /// The arguments of a call, if they are an object.
+    pub fn input_of(&self, call: CallId) -> Option<&RawJson> {
+        self.input(self.find(call)?)
     }
 
     /// What a call has said so far.
@@ -310,9 +327,11 @@ impl Session {
     /// Says what may be said, asks what may be asked, begins what may begin, until nothing more is possible.
     pub(super) fn tools_go(&mut self, mut turn: Box<Turn>, mut batch: Box<Batch>) {
         loop {
+            self.note_jobs(&mut turn);
             if let Some(over) = batch.over.take() {
                 return self.tools_over(turn, batch, over);
             }
+            self.begin_runs(&mut batch);
             self.say_ended(&mut turn, &mut batch);
             if self.ask_next(&mut batch) {
                 continue;
@@ -347,11 +366,16 @@ impl Session {
         self.phase = Phase::Tools(turn, batch);
     }
 
-    /// A steer came while calls run: those that haven't begun are skipped, so that the model hears it once the others are
-    /// through. Nothing that runs is cut short.
+    /// A steer came while calls run: those that haven't begun are skipped, and those that run are to go on as jobs if they
+    /// can, so that the model hears it soon. Nothing that runs is cut short.
     pub(super) fn steered(&mut self) {
         match self.info.settings.interrupting {
-            Interrupting::Immediate => self.with_tools(|_, _, batch| batch.steered = true),
+            Interrupting::Immediate => self.with_tools(|session, _, batch| {
+                batch.steered = true;
+                for at in 0..batch.calls.len() {
+                    session.let_go(batch, at);
+                }
+            }),
             Interrupting::Wait => {}
         }
     }
@@ -537,12 +561,14 @@ impl Session {
 
     /// Stops what runs and ends every call in call order; the results go into the history.
     pub(super) fn wind_up(&mut self, turn: &mut Turn, batch: &mut Batch, stop: &Stop) {
-        self.close_asks(&stop.close, Some(batch));
-        self.stop_calls(batch);
+        let runs = self.runs.attached();
+        self.close_asks(&stop.close, Some(batch), &runs);
+        self.stop_calls(batch, stop.run);
         for at in 0..batch.calls.len() {
             self.cut_call(batch, at, stop);
             self.end_call(turn, batch, at);
         }
+        self.end_cut_runs();
         self.push_results(batch);
     }
 }

@@ -10,7 +10,8 @@ use crate::session::{
 };
 use crate::vocab::{
     ApprovalMode, Ask, AskClose, AskId, AskReason, Block, CallId, Decider, Effect, HookFacts,
-    PermissionAsk, Progress, Route, Show, SkipWhy, Text, ToolInput, ToolOutcome, ToolUpdate, What,
+    PermissionAsk, Progress, Route, RunStatus, Show, SkipWhy, Text, ToolInput, ToolOutcome,
+    ToolUpdate, What,
 };
 
 /// How calls are ended early.
@@ -23,6 +24,8 @@ pub(in crate::session) struct Stop {
     pub skip: SkipWhy,
     /// What the model is told of a begun one.
     pub text: &'static str,
+    /// What the nested runs of begun ones end as.
+    pub run: RunStatus,
 }
 
 impl Stop {
@@ -32,6 +35,7 @@ impl Stop {
         begun: ToolOutcome::Cancelled,
         skip: SkipWhy::TurnOver,
         text: "cancelled: another call ended the turn",
+        run: RunStatus::Cancelled,
     };
     /// The turn was cancelled.
     pub const CANCELLED: Stop = Stop {
@@ -39,6 +43,7 @@ impl Stop {
         begun: ToolOutcome::Cancelled,
         skip: SkipWhy::Cancelled,
         text: "cancelled by the user",
+        run: RunStatus::Cancelled,
     };
 
     /// The turn crashed.
@@ -48,6 +53,7 @@ impl Stop {
             begun: ToolOutcome::Failed,
             skip: SkipWhy::TurnOver,
             text: "the turn ended unexpectedly",
+            run: RunStatus::Failed,
         }
     }
 }
@@ -122,16 +128,42 @@ impl Session {
                 let (outcome, text) = self.goal_report(&input);
                 return self.call_over(batch, at, outcome, &text);
             }
-            (Route::Run(_), None) => {
-                return self.call_over(
-                    batch,
-                    at,
-                    ToolOutcome::Failed,
-                    "this session can't carry out calls of this kind",
-                );
+            (Route::Plan, None) => {
+                let (outcome, text) = self.plan_written(&input);
+                return self.call_over(batch, at, outcome, &text);
+            }
+            (Route::JobStop, None) => {
+                tool.state = State::Running {
+                    ask: None,
+                    deadline_us,
+                };
+                return self.stop_job_for(batch, at, &input);
+            }
+            (Route::Run(kind), None) => {
+                tool.state = State::Running {
+                    ask: None,
+                    deadline_us,
+                };
+                return self.run_nested(batch, at, kind, input);
             }
         };
         tool.state = State::Running { ask, deadline_us };
+        if batch.steered {
+            self.let_go(batch, at);
+        }
+    }
+
+    /// Makes a job of a call that a run carries out, or asks the driver to: it does if it can, and says nothing if it can't.
+    pub(super) fn let_go(&mut self, batch: &mut Batch, at: usize) {
+        let Some(tool) = batch.at(at) else { return };
+        let call = tool.call;
+        if !matches!(tool.state, State::Running { ask: None, .. }) {
+            return;
+        }
+        if self.effects.tools.is_live(call.0) && !core::mem::replace(&mut tool.detaching, true) {
+            self.out.effect(Effect::DetachTool(call));
+        }
+        self.detach_run(batch, call);
     }
 
     /// What the driver says of a live call.
@@ -244,38 +276,46 @@ impl Session {
         content: Vec<Block>,
         show: Option<Box<Show>>,
     ) {
-        let mut ended = Ended {
+        let ended = Ended {
             outcome,
             content,
             show,
         };
+        self.with_tools(|session, _, batch| session.tool_over(batch, call, ended));
+    }
+
+    /// As [`tool_done`](Self::tool_done), where the calls are at hand.
+    pub(in crate::session) fn tool_over(
+        &mut self,
+        batch: &mut Batch,
+        call: CallId,
+        mut ended: Ended,
+    ) {
         let cut = keep_within(&mut ended.content, self.output_limits());
         if cut && let Some(show) = &mut ended.show {
             show.truncated = true;
         }
-        self.with_tools(|session, _, batch| {
-            let now = session.now;
-            let Some(at) = batch.find(call) else { return };
-            session.close_network(call);
-            batch.asking.retain(|waiting| *waiting != at);
-            session.decide_unsaved(batch, at);
-            let Some(tool) = batch.at(at) else { return };
-            let name = tool.name.clone();
-            let wall_us = now.mono_us.saturating_sub(tool.began_us);
-            let mut chain = session.chain(Owner::Post(call), Some(&name), now);
-            let (content, ok) = (&ended.content, ended.outcome.is_ok());
-            let facts = || HookFacts::Result {
-                call,
-                content: content.clone(),
-                ok,
-                wall_us,
-            };
-            if session.next_hook(&mut chain, Owner::Post(call), facts) {
-                tool.state = State::PostHook { chain, ended };
-                return;
-            }
-            session.outcome_stands(batch, at, ended);
-        });
+        let now = self.now;
+        let Some(at) = batch.find(call) else { return };
+        self.close_network(call);
+        batch.asking.retain(|waiting| *waiting != at);
+        self.decide_unsaved(batch, at);
+        let Some(tool) = batch.at(at) else { return };
+        let name = tool.name.clone();
+        let wall_us = now.mono_us.saturating_sub(tool.began_us);
+        let mut chain = self.chain(Owner::Post(call), Some(&name), now);
+        let (content, ok) = (&ended.content, ended.outcome.is_ok());
+        let facts = || HookFacts::Result {
+            call,
+            content: content.clone(),
+            ok,
+            wall_us,
+        };
+        if self.next_hook(&mut chain, Owner::Post(call), facts) {
+            tool.state = State::PostHook { chain, ended };
+            return;
+        }
+        self.outcome_stands(batch, at, ended);
     }
 
     /// A call that was asked about and whose files couldn't be put aside: it doesn't run, whoever allowed it (S-37).
@@ -312,6 +352,7 @@ impl Session {
             session.close_network(call);
             batch.asking.retain(|waiting| *waiting != at);
             session.stop_running(batch, at, &AskClose::TimedOut);
+            session.stop_run_of(call, &AskClose::TimedOut, RunStatus::TimedOut);
             if let Some(tool) = batch.at(at) {
                 let content = cut_short(tool, "timed out");
                 tool.state = State::Done(Ended {
@@ -347,8 +388,8 @@ impl Session {
         }
     }
 
-    /// Stops every hook, snapshot and tool of the calls, in the order of their ids.
-    pub(super) fn stop_calls(&mut self, batch: &mut Batch) {
+    /// Stops every hook, snapshot, tool and run of the calls, in the order of their ids.
+    pub(super) fn stop_calls(&mut self, batch: &mut Batch, run: RunStatus) {
         let mut hooks = Vec::new();
         for tool in &mut batch.calls {
             let chain = match &mut tool.state {
@@ -378,6 +419,7 @@ impl Session {
             }
             self.stop_running(batch, at, &AskClose::Cancelled);
         }
+        self.stop_runs(run);
         self.network.clear();
         batch.asking.clear();
     }

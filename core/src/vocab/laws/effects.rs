@@ -57,11 +57,13 @@ impl Effects {
             Effect::StopHook(hook) => self.stop(EffectId::Hook(*hook), report),
             Effect::StopRun(run) => self.stop(EffectId::Run(*run), report),
             Effect::StopShell(command) => self.stop(EffectId::Shell(*command), report),
+            Effect::DetachTool(call) => {
+                let id = EffectId::Tool(*call);
+                let live = self.started.get(&id) == Some(&Phase::Live);
+                report.check(live, Breach::DetachedUnstarted(*call));
+            }
             // A job begins as a call; network and hand-over are no work of their own.
-            Effect::StopJob(_)
-            | Effect::DetachTool(_)
-            | Effect::Allow { .. }
-            | Effect::CallRun(..) => {}
+            Effect::StopJob(_) | Effect::Allow { .. } | Effect::CallRun(..) => {}
         }
     }
 

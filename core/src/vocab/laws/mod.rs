@@ -79,6 +79,7 @@ fn gated(body: &Ask) -> Option<CallId> {
 enum Last {
     Request(RequestId),
     Compaction,
+    Run(RunId),
     Other,
 }
 
@@ -162,6 +163,7 @@ impl Checker {
         if delta.run == RunId::MAIN {
             self.prompts.before_other(&mut self.report);
         }
+        self.inside(delta.run);
         self.region(delta.run)
             .delta(delta.message, delta.block, delta.kind, delta.text);
         self.collect(delta.run);
@@ -173,6 +175,7 @@ impl Checker {
         self.last = match &event.what {
             What::RequestStarted { request, .. } => Last::Request(*request),
             What::CompactionStarted { .. } => Last::Compaction,
+            What::RunStarted { run, .. } => Last::Run(*run),
             _ => Last::Other,
         };
         if event.run == RunId::MAIN {
@@ -226,6 +229,7 @@ impl Checker {
 
     /// What every run may say.
     fn any_run(&mut self, event: &Event) {
+        self.inside(event.run);
         match &event.what {
             What::Asked { ask, body } => {
                 self.fresh(Thing::Question, ask.0, Breach::AskedTwice(*ask));
@@ -262,6 +266,13 @@ impl Checker {
             }
         }
         self.collect(event.run);
+    }
+
+    /// What a nested run says comes while it is open.
+    fn inside(&mut self, run: RunId) {
+        let open = run == RunId::MAIN || self.runs.contains(&run);
+        self.report
+            .check(open || self.scope == Scope::Any, Breach::OutsideRun(run));
     }
 
     fn replied(
@@ -336,6 +347,9 @@ impl Checker {
         if let (Scope::Session, Some((job, _))) = (self.scope, jobs.find(|(_, over)| !**over)) {
             self.report.breach(Breach::JobNeverEnded(*job));
         }
+        if let (Scope::Session, Some(run)) = (self.scope, self.runs.first()) {
+            self.report.breach(Breach::RunNeverEnded(*run));
+        }
         self.prompts.closed(&mut self.report);
         self.closed = true;
     }
@@ -350,6 +364,13 @@ impl Checker {
             self.report.check(
                 said || !strict,
                 Breach::StartedUnsaid(EffectId::Model(*request)),
+            );
+        }
+        if let Effect::StartRun { run: begun, .. } = effect {
+            let said = self.last == Last::Run(*begun);
+            self.report.check(
+                said || !strict,
+                Breach::StartedUnsaid(EffectId::Run(*begun)),
             );
         }
         if let Effect::RunTool { call } = effect {

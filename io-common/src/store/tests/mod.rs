@@ -42,6 +42,11 @@ impl Place {
     }
 }
 
+/// What a person said.
+pub(super) fn said(id: u64) -> Arc<Message> {
+    message(id, Role::User, vec![Block::Text("words".into())])
+}
+
 fn message(id: u64, role: Role, content: Vec<Block>) -> Arc<Message> {
     Arc::new(Message {
         id: MessageId(id),

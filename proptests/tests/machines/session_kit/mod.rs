@@ -4,18 +4,19 @@
 use proptest::{collection::vec, option, prelude::*};
 use turnwire::{
     session::{
-        Session, SessionConfig,
+        Session, SessionConfig, SessionTree,
         config::{
             AfterCompaction, Budgets, ChangeSession, Compaction, ErrorPartial, Futile, Gates,
             HoldTurn, JobWhenIdle, LeftoverSteer, Limits, LocalHook, ModelConfig, Parallel, Policy,
             PromptHook, RefuseAt, Retry, Rule, RuleBehaviour, Snapshots, StoreFailure, Timeouts,
             ToolEndOrder, WhenBusy,
         },
+        tree::LikeParent,
     },
     vocab::{laws::Scope, *},
 };
 use turnwire_proptests::{
-    script::{Action, Ending, Mix, Tool, finish, play, scripts},
+    script::{Action, Ending, Mix, Piece, Tool, finish, play, scripts, stop_job, task},
     world::World,
 };
 
@@ -104,6 +105,27 @@ pub fn pursuing(mut story: Story) -> Story {
     story
 }
 
+/// The story with many calls that hand a task to a nested run.
+pub fn nesting(mut story: Story) -> Story {
+    let mut count = 0;
+    let mut nest = |tool: &mut Tool| {
+        count += 1;
+        *tool = tool.or_task(count);
+    };
+    for action in &mut story.script {
+        match action {
+            Action::Answer(_, calls) => calls.iter_mut().for_each(&mut nest),
+            Action::Model(_, Piece::Call(tool)) => nest(tool),
+            _ => {}
+        }
+    }
+    let seed = story.config.seed[0];
+    story.config.tools.extend([task(), stop_job()]);
+    story.config.limits.runs = usize::from(1 + seed % 3);
+    story.config.limits.run_depth = u32::from(1 + seed / 4 % 3);
+    story
+}
+
 /// The story with its configuration often read anew.
 pub fn reloading(mut story: Story) -> Story {
     for action in &mut story.script {
@@ -149,11 +171,19 @@ pub fn session(config: SessionConfig) -> Session {
     Session::new(config, info(), START)
 }
 
+pub fn tree(config: SessionConfig) -> SessionTree {
+    SessionTree::new(session(config), LikeParent)
+}
+
 pub fn world(config: SessionConfig) -> World<Session> {
+    around(&config.clone(), session(config))
+}
+
+fn around<A: Agent>(config: &SessionConfig, agent: A) -> World<A> {
     let stopped_limit = config.limits.stopped_effects;
     let judges_first = config.policy.prompt_hook == PromptHook::AtSubmit;
     let jobs_wake = config.policy.job_when_idle == JobWhenIdle::StartTurn;
-    let mut world = World::new(session(config), Scope::Session, START);
+    let mut world = World::new(agent, Scope::Session, START);
     world.stopped_limit = stopped_limit;
     world.judges_first = judges_first;
     world.jobs_wake = jobs_wake;
@@ -163,6 +193,14 @@ pub fn world(config: SessionConfig) -> World<Session> {
 /// Tells a story from its first action to the close.
 pub fn tell(story: &Story) -> World<Session> {
     let mut world = world(story.config.clone());
+    play(&mut world, &story.script);
+    finish(&mut world, story.ending, story.drain);
+    world
+}
+
+/// As [`tell`], to a session and what lies below it.
+pub fn tell_tree(story: &Story) -> World<SessionTree> {
+    let mut world = around(&story.config, tree(story.config.clone()));
     play(&mut world, &story.script);
     finish(&mut world, story.ending, story.drain);
     world
@@ -191,6 +229,7 @@ pub fn configs() -> impl Strategy<Value = SessionConfig> {
                 config.goals.auto_turns = Some(u32::from(seed % 4));
                 config.goals.check = seed.is_multiple_of(3);
                 config.goals.remind = seed.is_multiple_of(2);
+                config.goals.stored = (seed / 4).is_multiple_of(3);
                 config.limits = limits;
                 config.timeouts = timeouts;
                 config.budgets = Budgets {

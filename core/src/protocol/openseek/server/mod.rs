@@ -61,10 +61,8 @@ pub struct Face {
     compacting: Option<Compacting>,
     /// Compactions that the host asked for, until their ends.
     compactions: usize,
-    /// Nested runs that are open: their ids on the wire.
-    runs: BTreeMap<RunId, String>,
-    /// Nested runs so far.
-    subruns: u64,
+    /// Nested runs that are open on the wire.
+    runs: BTreeMap<RunId, runs::Bracket>,
     /// The last turn failed.
     failed: bool,
 }
@@ -124,7 +122,6 @@ impl ServerFace<Openseek> for Face {
             compacting: None,
             compactions: 0,
             runs: BTreeMap::new(),
-            subruns: 0,
             failed: false,
             config,
         }

@@ -1,6 +1,8 @@
 //! Compactions, and runs within the turn.
 
 use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::turn::{int, say, spent};
 use super::{Compacting, Face};
@@ -12,6 +14,15 @@ use crate::protocol::openseek::wire::{
     CompactionFinished, CompactionStarted, SubrunFinished, SubrunStarted,
 };
 use crate::vocab::*;
+
+/// A nested run whose end isn't written.
+#[derive(Debug)]
+pub(super) struct Bracket {
+    /// Its id on the wire.
+    id: String,
+    steps: u32,
+    usage: Option<Usage>,
+}
 
 impl Face {
     pub(super) fn compaction_started(
@@ -115,8 +126,8 @@ impl Face {
         label: &str,
         out: &mut Outbox<Openseek>,
     ) {
-        self.subruns += 1;
-        let id = format!("sr-{}", self.subruns);
+        // The number by which its session is kept, too.
+        let id = format!("sr-{}", run.0);
         let kind = match kind {
             RunKind::Subagent(name) | RunKind::Task(name) => &**name,
             RunKind::Stage { .. } => "stage",
@@ -130,7 +141,32 @@ impl Face {
             },
             out,
         );
-        self.runs.insert(run, id);
+        let open = Bracket {
+            id,
+            steps: 0,
+            usage: None,
+        };
+        self.runs.insert(run, open);
+    }
+
+    pub(super) fn run_progress(&mut self, run: RunId, steps: u32, usage: Option<Usage>) {
+        if let Some(open) = self.runs.get_mut(&run) {
+            open.steps = steps;
+            open.usage = usage;
+        }
+    }
+
+    /// A turn is over: a run of it that goes on does so as a job, whose lines tell of its end. Its brackets are closed
+    /// before the turn's, and it had nothing to report by then.
+    pub(super) fn runs_outlive(&mut self, out: &mut Outbox<Openseek>) {
+        let open: Vec<(RunId, u32, Option<Usage>)> = self
+            .runs
+            .iter()
+            .map(|(run, open)| (*run, open.steps, open.usage))
+            .collect();
+        for (run, steps, usage) in open {
+            self.run_ended(run, RunStatus::NoReport, steps, usage.as_ref(), out);
+        }
     }
 
     pub(super) fn run_ended(
@@ -141,7 +177,7 @@ impl Face {
         usage: Option<&Usage>,
         out: &mut Outbox<Openseek>,
     ) {
-        let Some(id) = self.runs.remove(&run) else {
+        let Some(Bracket { id, .. }) = self.runs.remove(&run) else {
             return;
         };
         let status = match status {

@@ -85,6 +85,9 @@ impl Face {
                 self.turn
                     .started(*cause == Cause::Goal || *cause == Cause::Job);
             }
+            What::RunProgress {
+                run, steps, usage, ..
+            } => self.run_progress(*run, *steps, *usage),
             What::TurnEnded { end, answer, .. } => self.turn_ended(end, answer.as_ref(), out),
             What::StepStarted { .. } => self.turn.step_started(out),
             What::StepEnded { .. } => self.turn.step_over(out),
@@ -405,6 +408,7 @@ impl Face {
     fn turn_ended(&mut self, end: &End, answer: Option<&TurnAnswer>, out: &mut Outbox<Openseek>) {
         let has_steps = self.turn.has_steps();
         self.turn.ended(out);
+        self.runs_outlive(out);
         self.failed = false;
         match end {
             End::Finished { .. } | End::Local | End::NotSaid => finished(answer_text(answer), out),

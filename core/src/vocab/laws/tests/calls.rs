@@ -172,6 +172,12 @@ fn s_03_only_what_runs_is_stopped() {
 }
 
 #[test]
+fn s_03_only_what_runs_goes_on_as_a_job() {
+    let detach = Does(Effect::DetachTool(CallId(1)));
+    broken(&[detach], Breach::DetachedUnstarted(CallId(1)));
+}
+
+#[test]
 fn s_50_questions_are_closed_before_a_cancel_is_replied_to() {
     let rest = |closed_first: bool| {
         let close = Says(What::AskClosed {
@@ -279,6 +285,19 @@ fn s_65_an_event_stands_before_its_effect() {
 
 #[test]
 fn s_69_a_nested_run_ends_with_no_question_open() {
+    let (started, ended) = nested();
+    let (ask, close) = (Nested(3, asked(1, 9)), Nested(3, ask_closed(1, true)));
+    clean(&[started.clone(), ask.clone(), close, ended.clone()]);
+    broken(
+        &[started.clone(), ask, ended.clone()],
+        Breach::NestedAskOpen(AskId(1)),
+    );
+    broken(&[ended], Breach::EndWithoutStart(Thing::Run));
+    broken(&[started.clone(), started], Breach::Overlap(Thing::Run));
+}
+
+/// The brackets of a nested run.
+fn nested() -> (Entry, Entry) {
     let started = Says(What::RunStarted {
         run: RunId(3),
         kind: RunKind::Task(Text::from("t")),
@@ -292,12 +311,45 @@ fn s_69_a_nested_run_ends_with_no_question_open() {
         usage: None,
         detail: Text::from(""),
     });
-    let (ask, close) = (Nested(3, asked(1, 9)), Nested(3, ask_closed(1, true)));
-    clean(&[started.clone(), ask.clone(), close, ended.clone()]);
-    broken(
-        &[started.clone(), ask, ended.clone()],
-        Breach::NestedAskOpen(AskId(1)),
+    (started, ended)
+}
+
+#[test]
+fn s_57_what_a_run_says_lies_between_its_beginning_and_its_end() {
+    let (started, ended) = nested();
+    let said = Nested(
+        3,
+        What::StepStarted {
+            step: StepId(1),
+            number: 1,
+        },
     );
-    broken(&[ended], Breach::EndWithoutStart(Thing::Run));
-    broken(&[started.clone(), started], Breach::Overlap(Thing::Run));
+    clean(&[started.clone(), said.clone(), ended.clone()]);
+    broken(core::slice::from_ref(&said), Breach::OutsideRun(RunId(3)));
+    broken(
+        &[started.clone(), ended, said.clone()],
+        Breach::OutsideRun(RunId(3)),
+    );
+    assert_eq!(run(Scope::Any, &[said]), []);
+    let why = CloseWhy::Drained;
+    broken(
+        &[started, Says(What::Closed { why })],
+        Breach::RunNeverEnded(RunId(3)),
+    );
+}
+
+#[test]
+fn s_65_a_run_begins_behind_its_event() {
+    let (started, _) = nested();
+    let begin = Does(Effect::StartRun {
+        run: RunId(3),
+        call: CallId(1),
+        kind: RunKind::Task(Text::from("t")),
+        input: RawJson(Text::from("{}")),
+    });
+    clean(&[started.clone(), begin.clone()]);
+    broken(
+        &[begin, started],
+        Breach::StartedUnsaid(EffectId::Run(RunId(3))),
+    );
 }
