@@ -13,5 +13,6 @@ mod support;
 const DRIVER: &str = "tokio";
 
 mod jobs;
+mod mcp;
 mod runs;
 mod turns;
