@@ -4,14 +4,21 @@
 //! There is no control input: nothing is steered, answered or cancelled but by a signal. What makes the wire rich is what
 //! runs behind it: a pipeline of stages, each a session of its own.
 
+mod client;
 mod guarantees;
 mod observer;
+mod protocol;
 mod rules;
+mod server;
 mod spec;
 pub mod wire;
 
+pub use client::{ClientConfig, ClientFace};
 pub use guarantees::GUARANTEES;
 pub use observer::{ObserverConfig, Watcher};
+pub use protocol::{
+    Autonomy, EarlySignal, MergeBack, ServerConfig, SpliceAsk, SpliceExtra,
+};
 pub use rules::{RULES, UNSEEN};
 pub use spec::SPEC;
 

@@ -60,11 +60,11 @@ pub mod word {
 
 /// The lines, as an enum, and what goes over all of them.
 macro_rules! events {
-    ($( $variant:ident = $tag:literal, )*) => {
+    ($( $variant:ident($held:ty) = $tag:literal, )*) => {
         /// A line of an agent.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Event<'a> {
-            $( #[doc = concat!("`", $tag, "`")] $variant(Box<$variant<'a>>), )*
+            $( #[doc = concat!("`", $tag, "`")] $variant($held), )*
             /// Of a type that the contract doesn't have, as it came. A host passes over it (SP-03).
             Unknown(crate::json::Raw<'a>),
         }
@@ -102,7 +102,7 @@ macro_rules! events {
                 line: &crate::json::Object<'_, 'a>,
             ) -> Option<Result<Self, crate::json::DecodeError>> {
                 match tag {
-                    $( $tag => Some(line.decode().map(Box::new).map(Event::$variant)), )*
+                    $( $tag => Some(line.decode::<$variant<'a>>().map(Event::from)), )*
                     _ => None,
                 }
             }
@@ -117,30 +117,30 @@ macro_rules! events {
 
         $( impl<'a> From<$variant<'a>> for Event<'a> {
             fn from(line: $variant<'a>) -> Self {
-                Event::$variant(Box::new(line))
+                Event::$variant(line.into())
             }
         } )*
     };
 }
 
 events! {
-    RunStart = "run_start",
-    Reasoning = "reasoning",
-    Text = "text",
-    ToolCallStart = "tool_call_start",
-    ToolCallDelta = "tool_call_delta",
-    ToolCall = "tool_call",
-    ToolResult = "tool_result",
-    PermissionRequest = "permission_request",
-    PermissionDecision = "permission_decision",
-    Permission = "permission",
-    Usage = "usage",
-    Checkpoint = "checkpoint",
-    Restore = "restore",
-    Warning = "warning",
-    Error = "error",
-    Final = "final",
-    RunEnd = "run_end",
+    RunStart(Box<RunStart<'a>>) = "run_start",
+    Reasoning(Reasoning<'a>) = "reasoning",
+    Text(Text<'a>) = "text",
+    ToolCallStart(ToolCallStart<'a>) = "tool_call_start",
+    ToolCallDelta(ToolCallDelta<'a>) = "tool_call_delta",
+    ToolCall(Box<ToolCall<'a>>) = "tool_call",
+    ToolResult(Box<ToolResult<'a>>) = "tool_result",
+    PermissionRequest(Box<PermissionRequest<'a>>) = "permission_request",
+    PermissionDecision(Box<PermissionDecision<'a>>) = "permission_decision",
+    Permission(Box<Permission<'a>>) = "permission",
+    Usage(Box<Usage<'a>>) = "usage",
+    Checkpoint(Box<Checkpoint<'a>>) = "checkpoint",
+    Restore(Box<Restore<'a>>) = "restore",
+    Warning(Box<Warning<'a>>) = "warning",
+    Error(Box<Error<'a>>) = "error",
+    Final(Box<Final<'a>>) = "final",
+    RunEnd(Box<RunEnd<'a>>) = "run_end",
 }
 
 objects! { without [];

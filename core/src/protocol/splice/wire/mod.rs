@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 
 use crate::json::{self, Duplicates, LoneSurrogates, Members, Object, Raw, ScanRules};
 pub use crate::protocol::WireFault;
-use crate::protocol::member::last;
+use crate::protocol::member::{Fields, last};
 pub use crate::protocol::member::{Any, Map, Nullable, Num, Rest};
 
 pub use event::*;
@@ -83,6 +83,15 @@ impl<'a> Event<'a> {
         }
         Cow::Borrowed(self.tag().unwrap_or_default())
     }
+}
+
+/// Appends a line of its own type, without its newline. Allocates nothing beyond the buffer.
+pub(super) fn encode<'a>(line: &impl Fields<'a>, out: &mut Vec<u8>) {
+    let from = out.len();
+    out.push(b'{');
+    line.put_members(out);
+    out.push(b'}');
+    escape_markup(out, from);
 }
 
 /// Escapes `<`, `>`, `&`, U+2028 and U+2029 in the JSON that begins at `from`. None of them can stand outside a string.
