@@ -201,9 +201,9 @@ pub const PROTOCOLS: [ProtocolName; 5] = [
         served: true,
     },
     ProtocolName {
-        name: "splice",
+        name: splice::Splice::NAME,
         title: "one-shot pipeline runs",
-        served: false,
+        served: true,
     },
     ProtocolName {
         name: "omp",
@@ -231,12 +231,11 @@ mod tests {
             assert_eq!(protocol_named(entry.name), Some(*entry));
         }
         assert_eq!(protocol_named("OPENMAX"), None);
-        for name in ["openmax", "omp", "agentx", "openseek"] {
+        for name in ["openmax", "omp", "agentx", "openseek", "splice"] {
             assert!(
                 protocol_named(name).is_some_and(|entry| entry.served),
                 "{name}"
             );
         }
-        assert!(protocol_named("splice").is_some_and(|entry| !entry.served));
     }
 }

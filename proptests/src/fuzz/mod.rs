@@ -23,7 +23,7 @@ mod whole;
 mod wire;
 
 use turnwire::{
-    protocol::{agentx::Agentx, omp::Omp, openmax::Openmax, openseek::Openseek},
+    protocol::{agentx::Agentx, omp::Omp, openmax::Openmax, openseek::Openseek, splice::Splice},
     vocab::Now,
 };
 
@@ -112,6 +112,7 @@ targets! {
     Omp: omp_server omp_client omp_observer omp_recording omp_world omp_laws;
     Agentx: agentx_server agentx_client agentx_observer agentx_recording agentx_world agentx_laws;
     Openseek: openseek_server openseek_client openseek_observer openseek_recording openseek_world openseek_laws;
+    Splice: splice_server splice_client splice_observer splice_recording splice_world splice_laws;
 }
 
 fn must(holds: bool, law: &'static str, why: impl FnOnce() -> String) -> Result<(), Broken> {

@@ -17,6 +17,7 @@ mod openseek;
 mod pipe;
 mod play;
 mod speaks;
+mod splice;
 mod view;
 mod watch;
 

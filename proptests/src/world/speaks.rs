@@ -24,6 +24,10 @@ pub trait Speaks: Observed + Protocol {
     /// Whether a host has words for jobs and goals, so that it uses them here.
     const OWNS: bool = false;
 
+    /// Whether a reply's thinking can be told from what else the agent says on the way. Where it can't, the two ends aren't
+    /// compared in that.
+    const TELLS_THINKING: bool = true;
+
     /// Makes a session's configuration one of an agent behind this protocol.
     fn session(config: &mut SessionConfig, setup: &Setup);
 

@@ -80,7 +80,7 @@ pub fn view<'a, P: Speaks>(host: bool, story: impl IntoIterator<Item = Moment<'a
             kind, text, run, ..
         } = said
             && *run == RunId::MAIN
-            && matches!(kind, Kind::Text | Kind::Thinking)
+            && (*kind == Kind::Text || *kind == Kind::Thinking && P::TELLS_THINKING)
         {
             let kind = if P::TELLS_CALLS { *kind } else { Kind::Text };
             match view.last_mut() {

@@ -8,11 +8,13 @@
     reason = "a test may fail"
 )]
 
+mod client;
 mod events;
 mod inputs;
 mod observer;
 mod recordings;
 mod redact;
+mod server;
 mod tables;
 
 use std::path::PathBuf;

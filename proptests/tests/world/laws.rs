@@ -6,7 +6,9 @@
 )]
 
 use proptest::{collection::vec, prelude::*};
-use turnwire::protocol::{agentx::Agentx, omp::Omp, openmax::Openmax, openseek::Openseek};
+use turnwire::protocol::{
+    agentx::Agentx, omp::Omp, openmax::Openmax, openseek::Openseek, splice::Splice,
+};
 use turnwire::vocab::{Due, Misuse, Now};
 use turnwire_proptests::{
     config,
@@ -46,6 +48,11 @@ proptest! {
     #[test]
     fn l1_to_l10_of_session_server_client_and_observer_of_openseek(data in bytes(40)) {
         prop_assert_eq!(check::<Openseek>(&data), Ok(()));
+    }
+
+    #[test]
+    fn l1_to_l10_of_session_server_client_and_observer_of_splice(data in bytes(40)) {
+        prop_assert_eq!(check::<Splice>(&data), Ok(()));
     }
 }
 

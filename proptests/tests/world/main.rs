@@ -16,6 +16,7 @@ mod omp;
 mod openmax;
 mod openseek;
 mod reach;
+mod splice;
 mod work;
 
 use turnwire_proptests::script::Mix;

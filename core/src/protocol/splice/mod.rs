@@ -7,6 +7,7 @@
 mod client;
 mod guarantees;
 mod observer;
+mod preset;
 mod protocol;
 mod rules;
 mod server;
@@ -16,9 +17,8 @@ pub mod wire;
 pub use client::{ClientConfig, ClientFace};
 pub use guarantees::GUARANTEES;
 pub use observer::{ObserverConfig, Watcher};
-pub use protocol::{
-    Autonomy, EarlySignal, MergeBack, ServerConfig, SpliceAsk, SpliceExtra,
-};
+pub use preset::preset;
+pub use protocol::{Autonomy, EarlySignal, MergeBack, ServerConfig, SpliceAsk, SpliceExtra};
 pub use rules::{RULES, UNSEEN};
 pub use spec::SPEC;
 

@@ -45,6 +45,25 @@ enum Gate {
     Cancelled,
 }
 
+impl Open {
+    /// The call is over, and nobody said what became of its question.
+    fn settle(&self, allow: bool, out: &mut Out) {
+        if self.gate != Gate::Asked {
+            return;
+        }
+        let verdict = Verdict {
+            allow,
+            by: Decider::Closed,
+            input: None,
+            reason: None,
+            risk: None,
+            block: None,
+        };
+        let call = self.call;
+        out.event(self.run, Seen::Inferred, What::Decided { call, verdict });
+    }
+}
+
 impl Calls {
     pub(super) fn was_asked(&self, ask: AskId) -> bool {
         (1..=self.asked).contains(&ask.0)
@@ -72,6 +91,7 @@ impl Calls {
         // The innermost first.
         while let Some(at) = self.open.iter().rposition(ends) {
             let open = self.open.remove(at);
+            open.settle(false, out);
             let what = What::ToolEnded {
                 call: open.call,
                 outcome: outcome.clone(),
@@ -94,6 +114,7 @@ impl ClientFace {
         let written = self.calls.written.remove(wire);
         let Some(region) = self.region() else { return };
         region.end_message(Stop::NotSaid, out);
+        let written = written.filter(|(call, ..)| region.starts(*call));
         let (call, cause) = match (written, outer) {
             (Some((call, message, block)), _) => (call, ToolCause::Model { message, block }),
             (None, Some(outer)) => (out.ids.call(), ToolCause::Tool(outer)),
@@ -121,12 +142,16 @@ impl ClientFace {
         let wire = line.id.as_deref().unwrap_or("");
         let at = self.calls.open.iter().rposition(|open| open.wire == wire);
         let Some(at) = at else {
-            return out.finding(format!("a result of the id {}, and no call is open", cut(wire)));
+            return out.finding(format!(
+                "a result of the id {}, and no call is open",
+                cut(wire)
+            ));
         };
         if let Some(region) = self.region() {
             region.end_message(Stop::NotSaid, out);
         }
         let open = self.calls.open.remove(at);
+        open.settle(line.status == ResultStatus::Ok, out);
         let outcome = match (&line.status, open.gate) {
             (ResultStatus::Ok, _) => ToolOutcome::Ok,
             (_, Gate::Asked) => ToolOutcome::Denied(Decider::Closed),
@@ -154,7 +179,10 @@ impl ClientFace {
     pub(super) fn permission_request(&mut self, line: &PermissionRequest<'_>, out: &mut Out) {
         let wire = line.id.as_deref().unwrap_or("");
         let Some(open) = self.calls.find(wire) else {
-            return out.finding(format!("a request about the id {}, and no call is open", cut(wire)));
+            return out.finding(format!(
+                "a request about the id {}, and no call is open",
+                cut(wire)
+            ));
         };
         if open.gate != Gate::None {
             return out.finding("a second word about the permission of one call");
@@ -187,8 +215,10 @@ impl ClientFace {
     pub(super) fn permission_decision(&mut self, line: &PermissionDecision<'_>, out: &mut Out) {
         let wire = line.id.as_deref().unwrap_or("");
         let Some(open) = self.calls.find(wire) else {
-            return out
-                .finding(format!("a decision about the id {}, and no call is open", cut(wire)));
+            return out.finding(format!(
+                "a decision about the id {}, and no call is open",
+                cut(wire)
+            ));
         };
         if !matches!(open.gate, Gate::None | Gate::Asked) {
             return out.finding("a second word about the permission of one call");

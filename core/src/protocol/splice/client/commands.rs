@@ -15,9 +15,8 @@ impl ClientFace {
             Command::Close { drain } => self.close(id, drain, out),
             Command::Barrier => out.reply(id, Seen::Inferred, Ok(Answer::Done)),
             Command::Withdraw(_) => out.reply(id, Seen::Inferred, Ok(Answer::Withdrawn(false))),
-            Command::Promote(_) | Command::ReplyPart { .. } => {
-                refuse(id, Refusal::Unknown, out);
-            }
+            Command::Promote(_) => refuse(id, Refusal::Unsupported("an order of prompts"), out),
+            Command::ReplyPart { .. } => refuse(id, Refusal::Unsupported("tools of the host"), out),
             // Questions are closed as they are asked.
             Command::Reply { ask, .. } => {
                 let known = self.calls.was_asked(ask);
@@ -120,6 +119,13 @@ impl ClientFace {
         };
         let queued = Vec::new();
         out.reply(id, Seen::Inferred, Ok(Answer::Cancelling { hit, queued }));
+        if hit != Hit::Nothing {
+            self.bound = true;
+            let stage = self.stage.as_mut().map(|stage| &mut stage.region);
+            for region in self.main.iter_mut().chain(stage) {
+                region.bind();
+            }
+        }
         if stops {
             self.stop(why, out);
         }
@@ -132,7 +138,12 @@ impl ClientFace {
         }
         let signal = match why {
             CancelWhy::Signal(signal) => signal,
-            _ => Signal::Interrupt,
+            CancelWhy::Host
+            | CancelWhy::PeerGone
+            | CancelWhy::Preempted(_)
+            | CancelWhy::Denied(_)
+            | CancelWhy::Switch
+            | CancelWhy::Fault(_) => Signal::Interrupt,
         };
         self.stopped = Some(why);
         out.signal(signal);

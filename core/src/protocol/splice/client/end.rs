@@ -1,6 +1,5 @@
 //! How a run ends: its error, its last line, and the end of the agent's output.
 
-
 use super::super::wire::RunStatusWord;
 use super::{ClientFace, Out, State};
 use crate::vocab::*;
@@ -36,6 +35,18 @@ impl ClientFace {
             }
             RunStatusWord::Error | RunStatusWord::Other(_) => End::Failed(failure),
         };
+        if self.bound && !end.is_cancelled() {
+            // A cancel that was replied to wins over an end that it has crossed.
+            out.infer(What::Notice {
+                level: Level::Info,
+                code: Some("cancel_crossed".into()),
+                text: match end.failure() {
+                    Some(failure) => failure.text.clone(),
+                    None => "the run had ended when the cancel came".into(),
+                },
+            });
+            return self.over(End::Cancelled(self.why()), Seen::Inferred, out);
+        }
         self.over(end, Seen::Real, out);
     }
 

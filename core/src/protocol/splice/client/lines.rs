@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 
 use super::super::SpliceExtra;
 use super::super::wire::{
-    CostProvenance, CostStatus, Event as Line, Marker, Num, RunStart, StageStatus, Usage as UsageLine,
+    CostProvenance, CostStatus, Event as Line, Marker, Num, RunStart, StageStatus,
+    Usage as UsageLine,
 };
 use super::region::Region;
 use super::{ClientFace, Out, Stage, State};
@@ -14,6 +15,7 @@ use crate::protocol::heard::message;
 use crate::vocab::*;
 
 impl ClientFace {
+    #[allow(clippy::wildcard_enum_match_arm, reason = "`body` has the rest")]
     pub(super) fn hear(&mut self, line: &Line<'_>, out: &mut Out) {
         if self.state == State::Over {
             return out.finding("a line behind the end of the run");
@@ -162,7 +164,11 @@ impl ClientFace {
             // A word of a newer agent: nothing is claimed.
             StageStatus::Other(_) => return,
         };
-        if self.stage.as_ref().is_none_or(|stage| stage.name != *marker.name) {
+        if self
+            .stage
+            .as_ref()
+            .is_none_or(|stage| stage.name != *marker.name)
+        {
             out.finding("a marker ends a stage that doesn't run");
             self.stage_begins(&marker.name, out);
         }
@@ -190,7 +196,10 @@ impl ClientFace {
             label,
             call,
         });
-        let region = Region::begin(run, Cause::NotSaid, self.config.reply_bytes, out);
+        let mut region = Region::begin(run, Cause::NotSaid, self.config.reply_bytes, out);
+        if self.bound {
+            region.bind();
+        }
         let name = name.into();
         self.stage = Some(Stage { name, region });
     }
@@ -206,7 +215,7 @@ impl ClientFace {
         let Some(stage) = self.stage.take() else {
             return;
         };
-        let run = stage.region.run();
+        let (run, steps) = (stage.region.run(), stage.region.steps());
         let cancelled = status == RunStatus::Cancelled;
         let outcome = if cancelled {
             ToolOutcome::Cancelled
@@ -224,23 +233,18 @@ impl ClientFace {
         let what = What::RunEnded {
             run,
             status,
-            steps: 1,
+            steps,
             usage: None,
             detail: detail.into(),
         };
         out.event(RunId::MAIN, seen, what);
     }
 
-    /// What a request took: that it began is told by nothing earlier.
+    /// What a request took.
     fn usage(&mut self, line: &UsageLine<'_>, out: &mut Out) {
         let usage = (line.usage_reported != Some(false)).then(|| usage_of(line));
         self.requests = self.requests.saturating_add(1);
         self.usage = self.usage.plus(usage.unwrap_or_default());
-        let request = out.ids.request();
-        let attempt = self.requests;
-        let Some(region) = self.region() else { return };
-        region.end_message(Stop::NotSaid, out);
-        region.infer(What::RequestStarted { request, attempt }, out);
         let outcome = if usage.is_some() {
             RequestOutcome::Complete { finish: "".into() }
         } else {
@@ -250,15 +254,9 @@ impl ClientFace {
             provider: line.provider.as_deref().map(Into::into),
             model: line.model.as_deref().unwrap_or("").into(),
         };
-        let what = What::RequestEnded {
-            request,
-            outcome,
-            model,
-            usage,
-            cost: cost_of(line),
-            api_us: 0,
-        };
-        region.say(what, out);
+        if let Some(region) = self.region() {
+            region.usage(outcome, model, usage, cost_of(line), out);
+        }
     }
 }
 
@@ -274,7 +272,10 @@ fn usage_of(line: &UsageLine<'_>) -> Usage {
         input: Some(line.prompt_tokens.saturating_sub(cached)),
         cache_read,
         cache_write,
-        output: Some(line.completion_tokens.saturating_sub(reasoning.unwrap_or(0))),
+        output: Some(
+            line.completion_tokens
+                .saturating_sub(reasoning.unwrap_or(0)),
+        ),
         reasoning,
     }
 }

@@ -63,6 +63,8 @@ pub struct ClientFace {
     prompt: Option<PromptId>,
     /// The signal that was sent, and on whose behalf.
     stopped: Option<CancelWhy>,
+    /// A reply has said that the turn is cancelled.
+    bound: bool,
     main: Option<Region>,
     stage: Option<Stage>,
     /// How often each stage has begun.
@@ -120,6 +122,7 @@ impl crate::protocol::ClientFace<Splice> for ClientFace {
             asked: None,
             prompt: None,
             stopped: None,
+            bound: false,
             main: None,
             stage: None,
             times: BTreeMap::new(),

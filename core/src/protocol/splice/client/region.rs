@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::Out;
 use crate::json::{self, Kind as Json, Raw};
-use crate::protocol::heard::message;
+use crate::protocol::heard::{message, no_model};
 use crate::vocab::*;
 
 /// What a block takes beside its text.
@@ -18,9 +18,25 @@ pub(super) struct Region {
     run: RunId,
     turn: TurnId,
     step: StepId,
+    /// Steps so far.
+    steps: u32,
+    /// The open step has had its request.
+    asked: bool,
+    /// A reply has said that it is cancelled: nothing in it ends otherwise.
+    bound: bool,
+    request: Option<Request>,
+    /// Calls whose arguments were written in the open step, and that haven't begun.
+    written: Vec<CallId>,
     began_us: u64,
     open: Option<Reply>,
     most: usize,
+}
+
+/// The request that is open.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    id: RequestId,
+    began_us: u64,
 }
 
 /// The message that is open.
@@ -44,7 +60,7 @@ struct Piece {
 }
 
 impl Region {
-    /// A run's turn and its one step.
+    /// A run's turn and its first step.
     pub(super) fn begin(run: RunId, cause: Cause, most: usize, out: &mut Out) -> Region {
         let (turn, step) = (out.ids.turn(), out.ids.step());
         out.event(run, Seen::Inferred, What::TurnStarted { turn, cause });
@@ -54,10 +70,100 @@ impl Region {
             run,
             turn,
             step,
+            steps: 1,
+            asked: false,
+            bound: false,
+            request: None,
+            written: Vec::new(),
             began_us: out.now().mono_us,
             open: None,
             most,
         }
+    }
+
+    /// It was said to be cancelled.
+    pub(super) fn bind(&mut self) {
+        self.bound = true;
+    }
+
+    /// Steps so far.
+    pub(super) fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    /// A request is open: what comes can only belong to one. Each is a step of its own, since retries aren't told.
+    fn open_request(&mut self, out: &mut Out) -> RequestId {
+        if let Some(request) = self.request {
+            return request.id;
+        }
+        if core::mem::replace(&mut self.asked, true) {
+            self.end_step(out);
+            self.step = out.ids.step();
+            self.steps = self.steps.saturating_add(1);
+            let (step, number) = (self.step, self.steps);
+            self.infer(What::StepStarted { step, number }, out);
+        }
+        let id = out.ids.request();
+        let attempt = 1;
+        self.infer(
+            What::RequestStarted {
+                request: id,
+                attempt,
+            },
+            out,
+        );
+        let began_us = out.now().mono_us;
+        self.request = Some(Request { id, began_us });
+        id
+    }
+
+    /// The step is over: what was written in it and didn't begin never will. In a stage that is its answer.
+    fn end_step(&mut self, out: &mut Out) {
+        let why = if self.bound {
+            SkipWhy::Cancelled
+        } else {
+            SkipWhy::TurnOver
+        };
+        for call in core::mem::take(&mut self.written) {
+            self.infer(What::ToolSkipped { call, why }, out);
+        }
+        self.infer(What::StepEnded { step: self.step }, out);
+    }
+
+    /// A call that was written begins; false: it wasn't, or can't any more.
+    pub(super) fn starts(&mut self, call: CallId) -> bool {
+        let at = self.written.iter().position(|written| *written == call);
+        at.map(|at| self.written.remove(at)).is_some()
+    }
+
+    /// What a request took is told: the request and its message are over.
+    pub(super) fn usage(
+        &mut self,
+        outcome: RequestOutcome,
+        model: ModelRef,
+        usage: Option<Usage>,
+        cost: Cost,
+        out: &mut Out,
+    ) {
+        self.open_request(out);
+        let (stop, outcome) = if self.bound {
+            (Stop::Cancelled, RequestOutcome::Cancelled)
+        } else {
+            (Stop::NotSaid, outcome)
+        };
+        self.end_reply(stop, out);
+        let Some(request) = self.request.take() else {
+            return;
+        };
+        let what = What::RequestEnded {
+            request: request.id,
+            outcome,
+            model,
+            usage,
+            cost,
+            api_us: out.now().mono_us.saturating_sub(request.began_us),
+        };
+        self.say(what, out);
     }
 
     pub(super) fn run(&self) -> RunId {
@@ -78,11 +184,12 @@ impl Region {
 
     fn reply(&mut self, out: &mut Out) -> &mut Reply {
         let run = self.run;
+        let request = self.open_request(out);
         self.open.get_or_insert_with(|| {
             let id = out.ids.message();
             let what = What::MessageStarted {
                 message: id,
-                request: None,
+                request: Some(request),
                 provider_id: None,
                 model: None,
                 usage: None,
@@ -138,7 +245,9 @@ impl Region {
         };
         let named = Some((call, wire.into(), name.into()));
         reply.start_block(run, Kind::Input, head, named, out);
-        (call, reply.id, reply.next)
+        let place = (call, reply.id, reply.next);
+        self.written.push(call);
+        place
     }
 
     /// A piece of the arguments of this call; false: its block isn't open.
@@ -159,8 +268,29 @@ impl Region {
         is_open
     }
 
-    /// The open message is over.
+    /// The open message is over, and its request with it, whose usage wasn't told.
     pub(super) fn end_message(&mut self, stop: Stop, out: &mut Out) {
+        let stop = if self.bound { Stop::Cancelled } else { stop };
+        let outcome = if stop == Stop::Cancelled {
+            RequestOutcome::Cancelled
+        } else {
+            RequestOutcome::Complete { finish: "".into() }
+        };
+        self.end_reply(stop, out);
+        if let Some(request) = self.request.take() {
+            let what = What::RequestEnded {
+                request: request.id,
+                outcome,
+                model: no_model(),
+                usage: None,
+                cost: Cost::NotSaid,
+                api_us: out.now().mono_us.saturating_sub(request.began_us),
+            };
+            self.infer(what, out);
+        }
+    }
+
+    fn end_reply(&mut self, stop: Stop, out: &mut Out) {
         let Some(mut reply) = self.open.take() else {
             return;
         };
@@ -198,7 +328,8 @@ impl Region {
             Stop::NotSaid
         };
         self.end_message(stop, out);
-        self.infer(What::StepEnded { step: self.step }, out);
+        self.bound |= end.is_cancelled();
+        self.end_step(out);
         report.wall_us = out.now().mono_us.saturating_sub(self.began_us);
         let what = What::TurnEnded {
             turn: self.turn,

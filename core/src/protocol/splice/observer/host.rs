@@ -99,6 +99,12 @@ impl Watcher {
         line: &ReadLine<'_, '_>,
         notes: &mut Notes,
     ) -> Label {
+        // White space of any kind is nothing.
+        if core::str::from_utf8(line.raw).is_ok_and(|text| text.trim().is_empty())
+            && !matches!(line.text, Text::Gone { .. })
+        {
+            return Label::NONE;
+        }
         self.inputs.lines += 1;
         match &line.text {
             Text::Whole(object) => self.input(object, line.place, sides, notes),

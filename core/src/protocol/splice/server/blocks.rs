@@ -44,7 +44,12 @@ impl Blocks {
     }
 
     /// A piece: the hot path. What may begin a secret stays here.
-    pub(super) fn delta(&mut self, delta: &DeltaRef<'_>, line: &Lines<'_>, out: &mut Outbox<Splice>) {
+    pub(super) fn delta(
+        &mut self,
+        delta: &DeltaRef<'_>,
+        line: &Lines<'_>,
+        out: &mut Outbox<Splice>,
+    ) {
         let key = (delta.run, delta.message, delta.block);
         let open = match self.open.get_mut(&key) {
             Some(open) => open,

@@ -279,11 +279,13 @@ impl Face {
         let changed = tool.changed.iter().map(|path| Str(self.clean(path)));
         let changed: Vec<Str<'_>> = changed.collect();
         let summary = show.and_then(|show| show.summary.as_deref());
-        let display = summary.filter(|summary| !summary.is_empty()).map(|summary| Display {
-            kind: (!changed.is_empty()).then(|| "file".into()),
-            summary: self.member(summary),
-            ..Display::default()
-        });
+        let display = summary
+            .filter(|summary| !summary.is_empty())
+            .map(|summary| Display {
+                kind: (!changed.is_empty()).then(|| "file".into()),
+                summary: self.member(summary),
+                ..Display::default()
+            });
         let meta = show.map(|show| self.meta(&show.meta)).unwrap_or_default();
         self.put(
             ToolResult {

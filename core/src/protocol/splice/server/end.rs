@@ -151,9 +151,10 @@ impl Face {
                 self.last(&last, &answer, out);
             }
             MergeBack::Dirty(text) | MergeBack::Conflict(text) => {
-                let word = match merge {
-                    MergeBack::Dirty(_) => "skipped_dirty",
-                    _ => "conflict",
+                let word = if matches!(merge, MergeBack::Dirty(_)) {
+                    "skipped_dirty"
+                } else {
+                    "conflict"
                 };
                 let text = alloc::format!("merge-back {word}: {text}");
                 self.warning(&text, out);
@@ -192,7 +193,9 @@ impl Face {
 
     fn last(&mut self, last: &Last<'_>, answer: &str, out: &mut Out) {
         self.ending = Ending::Told;
-        let error = last.error.map(|(code, text)| (code, String::from(&*self.clean(text))));
+        let error = last
+            .error
+            .map(|(code, text)| (code, String::from(&*self.clean(text))));
         if let Some(outcome) = last.outcome {
             let reason = error.as_ref().map(|(_, text)| text.as_str());
             let reason = reason.filter(|_| outcome != "completed");

@@ -71,10 +71,9 @@ impl Judge {
 
     fn take_in(&mut self, input: &Input<'_>) {
         let text = input.content().trim();
-        let more = input
-            .images()
-            .iter()
-            .fold(text.len(), |sum, image| sum.saturating_add(image.data.len()));
+        let more = input.images().iter().fold(text.len(), |sum, image| {
+            sum.saturating_add(image.data.len())
+        });
         self.bytes = self.bytes.saturating_add(more);
         if self.bytes > HOST_LINE_MAX {
             self.texts = Vec::new();

@@ -25,16 +25,21 @@ use self::end::Ending;
 use self::input::Judge;
 use self::result::Tally;
 use self::stages::Stages;
-use super::wire::{Error as ErrorLine, Event as Line, Reasoning, RunEnd, RunStart, Text as TextLine, Warning};
+use super::wire::{
+    Error as ErrorLine, Event as Line, Reasoning, RunEnd, RunStart, Text as TextLine, Warning,
+};
 use super::{EarlySignal, MergeBack, ServerConfig, Splice, SpliceAsk, SpliceExtra};
 use crate::frame::Split;
 use crate::json::{self, Raw, Str};
-use crate::protocol::{Outbox, ServerFace};
 use crate::protocol::said::refusal;
+use crate::protocol::{Outbox, ServerFace};
 use crate::vocab::*;
 
 /// Remarks that may wait for the beginning of the run.
 const MOST_EARLY: usize = 64;
+
+/// The code of the remark by which a pipeline tells its tier.
+const TIER: &str = "tier";
 
 type Out = Outbox<Splice>;
 
@@ -328,9 +333,16 @@ impl Face {
                 cost,
                 ..
             } => self.request_ended(run, outcome, model, *usage, cost, out),
-            What::RunStarted { kind, label, .. } => self.run_started(run, at, kind, label, out),
-            What::RunEnded { status, detail, .. } => {
-                self.run_ended(run, at, *status, detail, out);
+            What::RunStarted {
+                run, kind, label, ..
+            } => self.run_started(*run, at, kind, label, out),
+            What::RunEnded {
+                run,
+                status,
+                detail,
+                ..
+            } => {
+                self.run_ended(*run, at, *status, detail, out);
             }
             What::Notice { level, code, text } => {
                 self.notice(run, *level, code.as_deref(), text, out);
@@ -355,7 +367,15 @@ impl Face {
                 ..
             } => {
                 let provider_id = provider_id.as_deref();
-                self.call_started(run, *call, provider_id, name, input.as_ref(), *side_effect, out);
+                self.call_started(
+                    run,
+                    *call,
+                    provider_id,
+                    name,
+                    input.as_ref(),
+                    *side_effect,
+                    out,
+                );
             }
             What::Decided { call, verdict } => self.decided(*call, verdict, out),
             What::ToolEnded {
@@ -404,6 +424,7 @@ impl Face {
 
     fn notice(&mut self, run: RunId, level: Level, code: Option<&str>, text: &str, out: &mut Out) {
         match level {
+            _ if code == Some(TIER) => self.tally.tier(text),
             Level::Debug => {}
             Level::Progress => {
                 let line = match self.stages.name(run) {

@@ -110,7 +110,10 @@ impl Face {
         out: &mut Out,
     ) {
         let used = Used::of(usage);
-        let stage = self.stages.stage(run).map(|(name, time)| (name.clone(), time));
+        let stage = self
+            .stages
+            .stage(run)
+            .map(|(name, time)| (name.clone(), time));
         let Some((stage, iteration)) = stage else {
             // A session alone tells of requests that went well, and of their tokens only.
             let told = usage.is_some() && !matches!(outcome, RequestOutcome::Failed(_));
@@ -221,7 +224,12 @@ impl Face {
             request.stage == record.name && request.iteration == record.iteration
         };
         let requests: Vec<&Request> = self.tally.requests.iter().filter(of_it).collect();
-        let used = self.tally.used.get(&record.run).copied().unwrap_or_default();
+        let used = self
+            .tally
+            .used
+            .get(&record.run)
+            .copied()
+            .unwrap_or_default();
         let costs: Vec<f64> = requests.iter().filter_map(|r| price(r).usd).collect();
         out.open('{');
         out.text("name", &record.name);
@@ -306,7 +314,7 @@ fn price(request: &Request) -> Priced<'_> {
             as_of: Some(as_of),
             reason: None,
         },
-        cost => Priced {
+        cost @ (Cost::Known { .. } | Cost::Unpriced { .. } | Cost::NotSaid) => Priced {
             usd: None,
             provenance: None,
             source: None,

@@ -117,11 +117,12 @@ impl Face {
             RunStatus::Cancelled => None,
         };
         if let Some(word) = &word {
-            let changed = match status {
-                // A stage that was done has a list, if an empty one.
-                RunStatus::Completed => Some(open.changed.as_deref().unwrap_or_default()),
-                _ => open.changed.as_deref(),
-            };
+            // A stage that was done has a list, if an empty one.
+            let none: &[Text] = &[];
+            let changed = open
+                .changed
+                .as_deref()
+                .or((status == RunStatus::Completed).then_some(none));
             self.marker(name, word.clone(), changed, detail, out);
         }
         let latency_us = at.mono_us.saturating_sub(open.began_us);

@@ -16,8 +16,8 @@ use alloc::vec::Vec;
 
 use crate::json::{self, Duplicates, LoneSurrogates, Members, Object, Raw, ScanRules};
 pub use crate::protocol::WireFault;
-use crate::protocol::member::{Fields, last};
 pub use crate::protocol::member::{Any, Map, Nullable, Num, Rest};
+use crate::protocol::member::{Fields, last};
 
 pub use event::*;
 pub(super) use image::judge;
