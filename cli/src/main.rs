@@ -10,6 +10,7 @@ mod binding;
 mod check;
 mod contracts;
 mod drive;
+mod export;
 mod external;
 mod folders;
 mod foreign;

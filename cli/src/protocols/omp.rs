@@ -1,12 +1,17 @@
 //! omp: the models that a host may choose from, and what it reads of the session's make-up.
 
-use turnwire::protocol::omp::{ClientConfig, Omp, OmpOutcome, ServerConfig, preset};
+use std::path::Path;
+
+use turnwire::protocol::omp::{
+    ClientConfig, Export, Omp, OmpAsk, OmpOutcome, ServerConfig, preset,
+};
 use turnwire::session::config::SessionConfig;
 use turnwire::vocab::RawJson;
-use turnwire_io::Answer;
+use turnwire_io::{Answer, Answered};
 
 use super::{Hosting, Opening, Served, Spoken, here};
 use crate::args::ServeArgs;
+use crate::export;
 use crate::ids::IdKind;
 use crate::object::{Members, json};
 use crate::say::Stop;
@@ -30,10 +35,29 @@ impl Served for Omp {
         }
     }
 
-    /// What the program has nothing behind (voice, accounts, exports) gets the contract's own refusal; the models are
-    /// in the configuration.
-    fn answer(_: &Opening<'_>) -> Answer<Omp> {
-        Box::new(|_| OmpOutcome::Default.into())
+    /// What the program has nothing behind (voice, accounts) gets the contract's own refusal; the models are in the
+    /// configuration.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "the rest is refused")]
+    fn answer(opening: &Opening<'_>) -> Answer<Omp> {
+        let project = opening.start.project.clone();
+        Box::new(move |ask| match ask {
+            OmpAsk::ExportHtml(wanted) => {
+                let project = project.clone();
+                Answered::Later(Box::new(move || exported(&wanted, &project)))
+            }
+            _ => OmpOutcome::Default.into(),
+        })
+    }
+}
+
+fn exported(wanted: &Export, project: &Path) -> OmpOutcome {
+    match export::write(wanted, project) {
+        Ok(path) => OmpOutcome::Success(Some(json(|out| {
+            let mut object = Members::begin(out);
+            object.text("path", &path.to_string_lossy());
+            object.end();
+        }))),
+        Err(error) => OmpOutcome::Failure(error.into()),
     }
 }
 

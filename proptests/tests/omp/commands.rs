@@ -16,7 +16,7 @@ use std::sync::Arc;
 use omp_kit::{Row, recordings};
 use omp_server_kit::{Rig, config, info};
 use serde_json::{Value, json};
-use turnwire::protocol::omp::{OmpAsk, OmpOutcome, ServerConfig};
+use turnwire::protocol::omp::{Export, OmpAsk, OmpOutcome, ServerConfig};
 use turnwire::vocab::*;
 use turnwire_proptests::laws::ServerInput;
 
@@ -684,9 +684,11 @@ fn omp_08_what_nobody_is_behind_has_its_documented_answer() {
     let (id, ask) = rig.asked();
     assert_eq!(
         ask,
-        OmpAsk::ExportHtml {
-            path: Some("/x.html".into())
-        }
+        OmpAsk::ExportHtml(Box::new(Export {
+            path: Some("/x.html".into()),
+            session: info().session,
+            ..Export::default()
+        }))
     );
     rig.settle(
         id,

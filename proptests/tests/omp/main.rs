@@ -16,6 +16,7 @@ mod client_scenes;
 mod codec;
 mod commands;
 mod frames;
+mod live;
 mod omp_client_kit;
 mod omp_kit;
 mod omp_server_kit;

@@ -1,5 +1,7 @@
 //! omp as a [`Protocol`]: its configuration, its requests to the embedder, and its lines without neutral meaning.
 
+use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::client::{ClientConfig, ClientFace};
@@ -9,7 +11,7 @@ use crate::frame::{LineRules, OverLong, Tail};
 use crate::json::Members;
 use crate::protocol::omp::wire::AgentLine;
 use crate::protocol::{Protocol, WireFault};
-use crate::vocab::{Level, RawJson, Text};
+use crate::vocab::{Level, Message, RawJson, Text};
 
 /// The protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,11 +83,8 @@ pub enum OmpAsk {
     SlowMode(bool),
     /// `set_cache_warming`, a valid word. By default not available.
     CacheWarming(Text),
-    /// `export_html`. By default not available.
-    ExportHtml {
-        /// Where to.
-        path: Option<Text>,
-    },
+    /// `export_html`; the payload is `{path}`. By default not available.
+    ExportHtml(Box<Export>),
     /// `set_todos`: the phases as they were normalised; what is shown is what this gives back. By default the same.
     Todos(RawJson),
     /// `refresh_commands`: a list of command objects. By default those that are known.
@@ -155,6 +154,19 @@ pub enum OmpAsk {
     /// The host's answer to a dialog that the embedder opened by an [`OmpExtra`] of its own: the whole line. The
     /// outcome says nothing.
     Ui(RawJson),
+}
+
+/// What an export is made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Export {
+    /// Where to; `None`: where the embedder likes.
+    pub path: Option<Text>,
+    /// The session. A Client that asks its agent leaves this and the rest empty: the agent knows it.
+    pub session: Text,
+    /// Its name for people.
+    pub name: Option<Text>,
+    /// All that was said, oldest first.
+    pub history: Vec<Arc<Message>>,
 }
 
 /// How an [`OmpAsk`] was settled.

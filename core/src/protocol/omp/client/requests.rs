@@ -132,8 +132,8 @@ impl ClientFace {
                 ..SetCacheWarming::default()
             }
             .into(),
-            OmpAsk::ExportHtml { path } => ExportHtml {
-                output_path: path.as_deref().map(Str::from),
+            OmpAsk::ExportHtml(export) => ExportHtml {
+                output_path: export.path.as_deref().map(Str::from),
                 ..ExportHtml::default()
             }
             .into(),

@@ -10,6 +10,7 @@ mod entries;
 mod goals;
 mod growing;
 mod inbox;
+mod live;
 mod message;
 mod models;
 mod offers;
@@ -77,6 +78,7 @@ pub struct Face {
     shells: usize,
     /// The last run's end said that something goes on, or will.
     pending_work: bool,
+    talk: live::Talk,
     /// A change of the session that the host asked for is under way.
     changing: bool,
     own: Own,
@@ -179,6 +181,7 @@ impl ServerFace<Omp> for Face {
             models: Models::new(config.models.clone()),
             shells: 0,
             pending_work: false,
+            talk: live::Talk::default(),
             changing: false,
             own: Own::default(),
             config,
@@ -215,7 +218,7 @@ impl ServerFace<Omp> for Face {
         }
         self.input = Input::Ended;
         self.reject_questions(out);
-        self.dismiss_talks(out);
+        self.host_hangs_up(out);
         self.resume(out);
     }
 
@@ -336,7 +339,7 @@ impl Face {
                 out,
             );
         }
-        if self.input == Input::Leaving && self.shells == 0 {
+        if self.input == Input::Leaving && self.shells == 0 && !self.is_hanging_up() {
             self.input = Input::Closing;
             self.quiet(Command::Close { drain: false }, out);
         }

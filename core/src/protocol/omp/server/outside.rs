@@ -1,5 +1,6 @@
 //! Commands that only the world outside of a session can carry out: each is a question to the embedder.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -15,7 +16,7 @@ use crate::protocol::omp::wire::{
     Accounts, Any, AvailableModels, BtwHistory, Cancelled, Command as Line, Commands, CycledModel,
     Data, FastMode, Kept, LoginProviders, Model, Suffix, TodoPhase, TodoTask, Todos,
 };
-use crate::protocol::omp::{Omp, OmpAsk, OmpOutcome};
+use crate::protocol::omp::{Export, Omp, OmpAsk, OmpOutcome};
 use crate::vocab::*;
 
 /// What becomes of the embedder's answer.
@@ -34,8 +35,10 @@ pub(super) enum Outside {
     /// The phases, normalised.
     Todos(RawJson),
     FastMode(bool),
-    /// A talk, which the end of the host's input ends.
+    /// A talk that is to begin.
     Talk,
+    /// A talk that is to end.
+    HangUp,
 }
 
 /// The answer where there is nothing behind a command.
@@ -158,10 +161,16 @@ impl Face {
                 );
             }
             Line::ExportHtml(line) => {
-                let path = line.output_path.as_deref().map(text);
+                let info = self.mirror.info();
+                let export = Export {
+                    path: line.output_path.as_deref().map(text),
+                    session: info.map_or_else(|| "".into(), |info| info.session.clone()),
+                    name: info.and_then(|info| info.name.clone()),
+                    history: self.mirror.history().to_vec(),
+                };
                 self.ask_plain(
                     ticket,
-                    OmpAsk::ExportHtml { path },
+                    OmpAsk::ExportHtml(Box::new(export)),
                     missing("HTML export"),
                     out,
                 );
@@ -194,17 +203,12 @@ impl Face {
                 self.ask_plain(ticket, ask, fallback, out);
             }
             Line::LiveStart(line) => {
-                let ask = OmpAsk::LiveStart {
-                    voice: line.voice.as_deref().map(text),
-                    instructions: line.instructions.as_deref().map(text),
-                };
-                self.ask(ticket, ask, Outside::Talk, out);
+                let voice = line.voice.as_deref().map(text);
+                let instructions = line.instructions.as_deref().map(text);
+                self.live_start(ticket, voice, instructions, out);
             }
-            Line::LiveStop(_) => self.ask_plain(ticket, OmpAsk::LiveStop, Fallback::Done, out),
-            Line::LiveMute(line) => {
-                let fallback = error("No live session is active".into());
-                self.ask_plain(ticket, OmpAsk::LiveMute(line.muted), fallback, out);
-            }
+            Line::LiveStop(_) => self.live_stop(ticket, out),
+            Line::LiveMute(line) => self.live_mute(ticket, line.muted, out),
             Line::PredictWord(line) => match cursor(&line.text, line.cursor) {
                 Some(cursor) => {
                     let ask = OmpAsk::PredictWord {
@@ -249,9 +253,18 @@ impl Face {
 
     /// The embedder's answer.
     pub(super) fn outside_settled(&mut self, id: u64, outcome: OmpOutcome, out: &mut Outbox<Omp>) {
+        if self.hung_up(id, out) {
+            return;
+        }
         let Some((ticket, what)) = self.outside.remove(&id) else {
             return;
         };
+        if let Outside::Talk = what {
+            return self.talk_began(ticket, outcome, out);
+        }
+        if let Outside::HangUp = what {
+            return self.talk_stopped(ticket, outcome, out);
+        }
         let given = match outcome {
             OmpOutcome::Failure(error) => return self.fail(ticket, &error, out),
             OmpOutcome::Success(json) => Some(json),
@@ -259,7 +272,7 @@ impl Face {
         };
         let handoff = ticket.command() == "handoff";
         match (what, given) {
-            (Outside::Plain(_) | Outside::Talk, Some(given)) => match given {
+            (Outside::Plain(_) | Outside::Talk | Outside::HangUp, Some(given)) => match given {
                 Some(given) => self.give(ticket, Some(raw(&given).as_str().as_bytes()), out),
                 None if handoff => self.data(ticket, &Data::Null, out),
                 None => self.done(ticket, out),
@@ -267,7 +280,8 @@ impl Face {
             (Outside::Plain(Fallback::Done), None) => self.done(ticket, out),
             (Outside::Plain(Fallback::Data(json)), None) => self.give(ticket, Some(&json), out),
             (Outside::Plain(Fallback::Error(error)), None) => self.fail(ticket, &error, out),
-            (Outside::Talk, None) => self.fail(ticket, "Live voice is not available", out),
+            // Those were carried out above.
+            (Outside::Talk | Outside::HangUp, None) => self.done(ticket, out),
             (Outside::FindModel { provider, model }, given) => {
                 let known = given
                     .flatten()
@@ -351,22 +365,6 @@ impl Face {
             }
             (Outside::FastMode(false), None) => {
                 self.data(ticket, &Data::FastMode(FastMode::default()), out);
-            }
-        }
-    }
-
-    /// The end of the host's input ends a talk that is about to begin.
-    pub(super) fn dismiss_talks(&mut self, out: &mut Outbox<Omp>) {
-        let talks: Vec<u64> = self
-            .outside
-            .iter()
-            .filter(|(_, (_, what))| matches!(what, Outside::Talk))
-            .map(|(id, _)| *id)
-            .collect();
-        for id in talks {
-            out.dismiss(id);
-            if let Some((ticket, _)) = self.outside.remove(&id) {
-                self.fail(ticket, "The host has gone", out);
             }
         }
     }

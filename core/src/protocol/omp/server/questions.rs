@@ -417,7 +417,11 @@ impl Face {
                     }
                     self.printer.frame(out, |out| line.encode(out));
                 }
-                AgentLine::Frame(_) => self.printer.frame(out, |out| line.encode(out)),
+                AgentLine::Frame(frame) => {
+                    if self.admits(frame) {
+                        self.printer.frame(out, |out| line.encode(out));
+                    }
+                }
                 // Responses are the Server's own, and what isn't of the contract stays where it is.
                 AgentLine::Response(_) | AgentLine::Unknown { .. } => {}
             }

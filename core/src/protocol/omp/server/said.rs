@@ -628,6 +628,7 @@ impl Face {
             self.fail(ticket, "The session is closing", out);
         }
         self.dismiss_all(out);
+        self.talk_over(out);
         self.fail_waiting(out);
         let code = match (self.signal, why) {
             (Some(signal), _) => signal.exit_code(),
