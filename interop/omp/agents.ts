@@ -82,7 +82,7 @@ export const omp: Agent = {
 export const turnwire = (path: string): Agent => ({
 	name: "turnwire",
 	slashCommands: false,
-	newSessions: false,
+	newSessions: true,
 	breaksLoops: false,
 	summaryRequests: 1,
 	command: (stage, host, needs) => [path, "as", "omp", ...host, ...args(stage, needs)],

@@ -477,3 +477,72 @@ fn tw_08_a_kill_at_any_moment_leaves_whole_sessions() {
         );
     }
 }
+
+#[test]
+fn a_session_is_exported_as_a_page() {
+    let home = Home::new();
+    let provider = Provider::start([openai::says("<b>Bold</b> & so on.")]);
+    let mut program = started(&home, &provider);
+    program.turn("Show me <script>alert(1)</script>.");
+    let response = program.ask("export_html", json!({ "outputPath": "said.html" }));
+    let path = home.project().join("said.html");
+    assert_eq!(response["data"], json!({ "path": path }), "{response}");
+    let page = std::fs::read_to_string(&path).unwrap();
+    assert!(
+        page.contains("&lt;b&gt;Bold&lt;/b&gt; &amp; so on."),
+        "{page}"
+    );
+    assert!(!page.contains("<script"), "{page}");
+    let response = program.ask("export_html", json!({ "outputPath": "no/such/place.html" }));
+    assert_eq!(response["success"], false, "{response}");
+    // Nothing is behind the others: what the contract says then.
+    for (kind, members, want) in [
+        (
+            "handoff",
+            json!({}),
+            json!({ "error": "Nothing to hand off (already compacted)" }),
+        ),
+        (
+            "login",
+            json!({ "providerId": "x" }),
+            json!({ "error": "Unknown OAuth provider: x" }),
+        ),
+        (
+            "get_login_providers",
+            json!({}),
+            json!({ "data": { "providers": [] } }),
+        ),
+        (
+            "live_start",
+            json!({}),
+            json!({ "error": "Live voice is not available" }),
+        ),
+        ("live_stop", json!({}), json!({ "success": true })),
+        (
+            "live_mute",
+            json!({}),
+            json!({ "error": "No live session is active" }),
+        ),
+        (
+            "predict_word",
+            json!({ "text": "a", "cursor": 1 }),
+            json!({ "data": { "suffix": null } }),
+        ),
+        (
+            "btw",
+            json!({ "question": "q" }),
+            json!({ "error": "A side question is not available" }),
+        ),
+        (
+            "get_btw_history",
+            json!({}),
+            json!({ "data": { "records": [] } }),
+        ),
+    ] {
+        let response = program.ask(kind, members);
+        for (member, value) in want.as_object().unwrap() {
+            assert_eq!(&response[member], value, "{response}");
+        }
+    }
+    assert_eq!(of(program.seen(), "live_end").len(), 1);
+}

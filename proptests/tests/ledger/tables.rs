@@ -45,7 +45,6 @@ pub struct Part {
 const OMP_OWES: &[(&str, &str)] = &[
     ("OMP-14", "an agent of ours has no subagents yet"),
     ("OMP-15", "an agent of ours has no goals yet"),
-    ("OMP-16", "nobody here talks; a host is told so"),
 ];
 
 /// Protocols that are being built: their ids are in no table yet.

@@ -164,14 +164,23 @@ pub(super) fn page_limit(limit: Any<'_>) -> Result<usize, &'static str> {
         .ok_or(ERROR)
 }
 
+/// The history that pages are taken of: as long as it is the same, so are they.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Snapshot<'a> {
+    pub(super) session: &'a str,
+    /// The id of the last entry.
+    pub(super) leaf: Option<&'a str>,
+    /// How many entries there are.
+    pub(super) count: usize,
+}
+
 /// Where a page begins.
 ///
 /// # Errors
 /// The text of the failure, and its code.
 pub(super) fn page_start(
     cursor: Any<'_>,
-    session: &str,
-    entries: &[Entry],
+    of: Snapshot<'_>,
 ) -> Result<usize, (&'static str, Option<&'static str>)> {
     const INVALID: (&str, Option<&str>) = ("Invalid RPC message cursor", None);
     const STALE: (&str, Option<&str>) = ("RPC message cursor is stale", Some("stale_cursor"));
@@ -192,44 +201,53 @@ pub(super) fn page_start(
         return Err(INVALID);
     };
     let leaf = member("leafId").map(|leaf| leaf.string().unwrap_or_default());
-    let same = member("sessionId").and_then(Raw::string).as_deref() == Some(session)
-        && count == entries.len() as u64
-        && leaf.as_deref() == Some(entries.last().map_or("", |entry| entry.id.as_str()));
+    let same = member("sessionId").and_then(Raw::string).as_deref() == Some(of.session)
+        && count == of.count as u64
+        && leaf.as_deref() == Some(of.leaf.unwrap_or_default());
     let offset = usize::try_from(offset)
         .ok()
-        .filter(|offset| *offset < entries.len().max(1));
+        .filter(|offset| *offset < of.count.max(1));
     match offset {
         Some(offset) if same => Ok(offset),
         Some(_) | None => Err(STALE),
     }
 }
 
-/// Payload of `get_messages_page`.
-pub(super) fn page(session: &str, entries: &[Entry], from: usize, limit: usize) -> Vec<u8> {
-    let rest = entries.get(from..).unwrap_or_default();
+/// Payload of `get_messages_page`: as many of `messages`, which begin at `from`, as fit on a page.
+pub(super) fn page(
+    of: Snapshot<'_>,
+    from: usize,
+    messages: impl Iterator<Item = Encoded>,
+) -> Vec<u8> {
+    let mut out = b"{\"messages\":[".to_vec();
     let mut bytes = 2;
-    let mut count = 0;
-    for entry in rest.iter().take(limit) {
-        bytes += entry.message.len() + usize::from(count > 0);
-        if count > 0 && bytes > PAGE_BYTES {
-            break;
+    let mut next = from;
+    for message in messages {
+        bytes += message.len() + usize::from(next > from);
+        if next > from {
+            if bytes > PAGE_BYTES {
+                break;
+            }
+            out.push(b',');
         }
-        count += 1;
+        out.extend_from_slice(&message);
+        next += 1;
     }
-    let mut out = b"{\"messages\":".to_vec();
-    put_messages(rest.get(..count).unwrap_or_default(), &mut out);
-    let next = from + count;
-    if next < entries.len() {
+    out.push(b']');
+    if next < of.count {
         let mut cursor = b"{\"version\":1,\"sessionId\":".to_vec();
-        crate::json::write_str(&mut cursor, session);
+        crate::json::write_str(&mut cursor, of.session);
         cursor.extend_from_slice(b",\"leafId\":");
-        put_id(entries.last(), &mut cursor);
-        let tail = format!(",\"messageCount\":{},\"offset\":{next}}}", entries.len());
+        match of.leaf {
+            Some(leaf) => crate::json::write_str(&mut cursor, leaf),
+            None => cursor.extend_from_slice(b"null"),
+        }
+        let tail = format!(",\"messageCount\":{},\"offset\":{next}}}", of.count);
         cursor.extend_from_slice(tail.as_bytes());
         out.extend_from_slice(b",\"nextCursor\":");
         crate::json::write_str(&mut out, &Str::from(cursor_encode(&cursor)));
     }
-    out.extend_from_slice(format!(",\"totalMessages\":{}}}", entries.len()).as_bytes());
+    out.extend_from_slice(format!(",\"totalMessages\":{}}}", of.count).as_bytes());
     out
 }
 
@@ -304,13 +322,27 @@ mod tests {
         Some(value.get("nextCursor")?.string()?.into_owned())
     }
 
+    fn snapshot<'a>(session: &'a str, entries: &'a [Entry]) -> Snapshot<'a> {
+        Snapshot {
+            session,
+            leaf: entries.last().map(|entry| entry.id.as_str()),
+            count: entries.len(),
+        }
+    }
+
+    fn page(entries: &[Entry], from: usize, limit: usize) -> Vec<u8> {
+        let messages = entries.iter().skip(from).take(limit);
+        let messages = messages.map(|entry| entry.message.clone());
+        super::page(snapshot("s", entries), from, messages)
+    }
+
     #[test]
     fn omp_10_pages_follow_each_other_and_become_stale() {
         let all = entries(250, 10);
         let mut from = 0;
         let mut pages = 0;
         loop {
-            let text = page("s", &all, from, 100);
+            let text = page(&all, from, 100);
             pages += 1;
             let Some(cursor) = next_of(&text) else { break };
             let mut quoted = Vec::new();
@@ -318,19 +350,19 @@ mod tests {
             let quoted = String::from_utf8(quoted).unwrap_or_default();
             let cursor = Any(scan_value(quoted.as_bytes(), &HOST_RULES).ok());
             assert_eq!(
-                page_start(cursor, "other", &all).map_err(|fault| fault.1),
+                page_start(cursor, snapshot("other", &all)).map_err(|fault| fault.1),
                 Err(Some("stale_cursor"))
             );
             assert_eq!(
-                page_start(cursor, "s", &entries(251, 10)).map_err(|fault| fault.1),
+                page_start(cursor, snapshot("s", &entries(251, 10))).map_err(|fault| fault.1),
                 Err(Some("stale_cursor"))
             );
-            from = page_start(cursor, "s", &all).unwrap_or_default();
+            from = page_start(cursor, snapshot("s", &all)).unwrap_or_default();
         }
         assert_eq!((pages, from), (3, 200));
         // Large messages make short pages, of one at least.
-        assert!(next_of(&page("s", &entries(2, PAGE_BYTES), 0, 100)).is_some());
-        assert!(next_of(&page("s", &entries(2, PAGE_BYTES / 2 - 10), 0, 100)).is_none());
+        assert!(next_of(&page(&entries(2, PAGE_BYTES), 0, 100)).is_some());
+        assert!(next_of(&page(&entries(2, PAGE_BYTES / 2 - 10), 0, 100)).is_none());
     }
 
     #[test]

@@ -101,11 +101,22 @@ impl Face {
             let error = "Cannot page messages while the session is changing";
             return self.fail_with(ticket, error, Some("session_busy"), out);
         }
-        let entries = self.entries();
         let session = self.session();
-        match entries::page_start(Any(cursor.map(raw)), &session, &entries) {
+        let (run, models, mirror) = (&mut self.run, &self.models, &self.mirror);
+        let history = mirror.history();
+        let leaf = history.last().map(|message| entry_of(message));
+        let snapshot = entries::Snapshot {
+            session: &session,
+            leaf: leaf.as_deref(),
+            count: history.len(),
+        };
+        match entries::page_start(Any(cursor.map(raw)), snapshot) {
             Ok(from) => {
-                let json = entries::page(&session, &entries, from, limit);
+                // Of the whole history only this page is written.
+                let messages = history.iter().skip(from).take(limit);
+                let messages =
+                    messages.map(|message| run.history_json(message, models, mirror.info()));
+                let json = entries::page(snapshot, from, messages);
                 self.give(ticket, Some(&json), out);
             }
             Err((error, code)) => self.fail_with(ticket, error, code, out),
