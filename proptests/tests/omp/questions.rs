@@ -281,7 +281,7 @@ fn lines_of_the_embedders_own_are_lines_of_the_contract() {
     let dialog = r#"{"type":"extension_ui_request","id":"mine","method":"input","title":"Code?"}"#;
     for (line, passes) in [
         (dialog, true),
-        (r#"{"type":"live_phase","phase":"listening"}"#, true),
+        (r#"{"type":"btw_delta","recordId":"r","delta":"d"}"#, true),
         (r#"{"type":"todo_auto_clear"}"#, true),
         (
             r#"{"id":"x","type":"response","command":"a","success":true}"#,
