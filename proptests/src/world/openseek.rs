@@ -169,9 +169,9 @@ impl Speaks for Openseek {
         finding.starts_with("lost: ")
     }
 
-    /// A provider may not say what a reply cost.
+    /// A provider may not say what a reply cost, and turns that begin by themselves may cross the end of the host's lines.
     fn excuses(finding: &Finding, mess: &Mess) -> bool {
-        mess.killed || finding.rule.id == "OS-A09.i"
+        mess.killed || matches!(finding.rule.id, "OS-A09.i" | "OS-A11.a")
     }
 
     fn end_word(end: &End) -> Option<&'static str> {
