@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use turnwire::protocol::openseek::child_session_id;
 use turnwire::session::tree::{MakeRun, NewRun, RunRequest};
 use turnwire::vocab::{RunId, Text};
-use turnwire_io::store::{Error, Store, Writer};
+use turnwire_io::store::{Error, Part, Store, Writer};
 
 /// What such an agent is told besides.
 const HELPER: &str = "\n\nAnother agent has handed you a task; no person reads along. Your last message is your report to \
@@ -47,7 +47,14 @@ struct State {
     /// Where the session that is open is kept; `None`: nowhere.
     store: Option<Store>,
     project: String,
-    runs: BTreeMap<RunId, Arc<Mutex<Writer>>>,
+    runs: BTreeMap<RunId, Child>,
+}
+
+#[derive(Debug)]
+struct Child {
+    id: String,
+    store: Store,
+    writer: Arc<Mutex<Writer>>,
 }
 
 impl Below {
@@ -78,12 +85,17 @@ impl Below {
     /// A run begins, as the session of this id. `false`: it isn't kept.
     fn name(&self, run: RunId, id: &str) -> bool {
         let mut state = self.open();
-        let Some(store) = &state.store else {
+        let Some(store) = state.store.clone() else {
             return false;
         };
         match store.create_below(id, &state.project, crate::keep::unix_ms()) {
             Ok(writer) => {
-                state.runs.insert(run, Arc::new(Mutex::new(writer)));
+                let child = Child {
+                    id: id.to_owned(),
+                    store,
+                    writer: Arc::new(Mutex::new(writer)),
+                };
+                state.runs.insert(run, child);
                 true
             }
             Err(error) => {
@@ -95,10 +107,52 @@ impl Below {
 
     /// Saves what a run says.
     pub fn writer(&self, run: RunId) -> Option<Arc<Mutex<Writer>>> {
-        self.open().runs.get(&run).cloned()
+        self.open().runs.get(&run).map(|child| child.writer.clone())
+    }
+
+    /// The transcript of a run of this process, by its number.
+    pub fn of_run(&self, run: RunId) -> Option<Kept> {
+        self.open().runs.get(&run).and_then(Child::kept)
+    }
+
+    /// The transcript of the run of this process that is kept in this file.
+    pub fn of_file(&self, file: &str) -> Option<Kept> {
+        let state = self.open();
+        let mut all = state.runs.values().filter_map(Child::kept);
+        all.find(|kept| kept.file == file)
     }
 
     fn open(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Child {
+    fn kept(&self) -> Option<Kept> {
+        let path = self.store.transcript_of(&self.id)?;
+        Some(Kept {
+            id: self.id.clone(),
+            store: self.store.clone(),
+            file: path.to_str()?.to_owned(),
+        })
+    }
+}
+
+/// The transcript of a run.
+#[derive(Debug)]
+pub struct Kept {
+    id: String,
+    store: Store,
+    /// Where it is.
+    pub file: String,
+}
+
+impl Kept {
+    /// Reads on in it. It may block.
+    ///
+    /// # Errors
+    /// As [`Store::read_from`].
+    pub fn read(&self, from: u64) -> Result<Part, Error> {
+        self.store.read_from(&self.id, from)
     }
 }

@@ -88,6 +88,7 @@ pub fn serve<P: Served>(args: &ServeArgs, start: &Start) -> Result<u8, Stop> {
         seed: random()?,
         blobs: blobs.as_ref(),
         servers: &servers,
+        below: below.as_ref(),
     };
     // Before the face is made, which says what is there.
     let first = P::first_prompt(&opening)?;

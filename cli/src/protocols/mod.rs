@@ -23,6 +23,7 @@ use turnwire_io::{Answer, HeardMcp, Refrozen};
 use turnwire_media::Blobs;
 
 use crate::args::ServeArgs;
+use crate::below::Below;
 use crate::ids::IdKind;
 use crate::keep::Begun;
 use crate::say::Stop;
@@ -113,6 +114,8 @@ pub struct Opening<'a> {
     pub blobs: Option<&'a Arc<Blobs>>,
     /// The MCP servers that this program runs.
     pub servers: &'a Servers,
+    /// What is kept of nested runs.
+    pub below: Option<&'a Below>,
 }
 
 /// A protocol that this program can serve.

@@ -3,14 +3,16 @@
 use std::path::Path;
 
 use turnwire::protocol::omp::{
-    ClientConfig, Export, Omp, OmpAsk, OmpOutcome, ServerConfig, preset,
+    ClientConfig, Export, Omp, OmpAsk, OmpOutcome, RunFiles, ServerConfig, Transcript, preset,
 };
 use turnwire::session::config::SessionConfig;
-use turnwire::vocab::RawJson;
+use turnwire::session::{goal_tool, task_tool};
+use turnwire::vocab::{RawJson, RunId, Text, ToolSpec};
 use turnwire_io::{Answer, Answered};
 
 use super::{Hosting, Opening, Served, Spoken, here};
 use crate::args::ServeArgs;
+use crate::below::Below;
 use crate::export;
 use crate::ids::IdKind;
 use crate::object::{Members, json};
@@ -19,6 +21,10 @@ use crate::settings::values::Api;
 use crate::settings::{Model, Settings};
 
 impl Served for Omp {
+    fn own_tools() -> Vec<ToolSpec> {
+        vec![goal_tool(), task_tool()]
+    }
+
     fn session_ids(_: &ServeArgs) -> IdKind {
         IdKind::Ordered
     }
@@ -30,21 +36,36 @@ impl Served for Omp {
     fn face(opening: &Opening<'_>) -> ServerConfig {
         ServerConfig {
             models: models(opening),
+            run_files: opening.below.map(|_| RunFiles {
+                between: "-sr-".into(),
+                ending: ".jsonl".into(),
+            }),
             ui: opening.args.foreign.screen,
             ..ServerConfig::new(opening.seed)
         }
     }
 
     /// What the program has nothing behind (voice, accounts) gets the contract's own refusal; the models are in the
-    /// configuration.
+    /// configuration. What subagents have said is read from the disk.
     #[allow(clippy::wildcard_enum_match_arm, reason = "the rest is refused")]
     fn answer(opening: &Opening<'_>) -> Answer<Omp> {
         let project = opening.start.project.clone();
+        let below = opening.below.cloned();
         Box::new(move |ask| match ask {
             OmpAsk::ExportHtml(wanted) => {
                 let project = project.clone();
                 Answered::Later(Box::new(move || exported(&wanted, &project)))
             }
+            OmpAsk::SubagentMessages {
+                subagent,
+                file,
+                from_byte,
+            } => match below.clone() {
+                Some(below) => Answered::Later(Box::new(move || {
+                    said(&below, subagent.as_deref(), file.as_deref(), from_byte)
+                })),
+                None => OmpOutcome::Default.into(),
+            },
             _ => OmpOutcome::Default.into(),
         })
     }
@@ -68,6 +89,29 @@ impl Spoken for Omp {
             cwd: here(),
             ..ClientConfig::default()
         })
+    }
+}
+
+/// What a subagent of this process has said, from some byte on. No other file is read.
+fn said(below: &Below, subagent: Option<&str>, file: Option<&str>, from: u64) -> OmpOutcome {
+    let run = |name: &str| name.strip_prefix("run-")?.parse().ok().map(RunId);
+    let kept = match (subagent, file) {
+        (Some(name), _) => run(name).and_then(|run| below.of_run(run)),
+        (None, Some(file)) => below.of_file(file),
+        (None, None) => None,
+    };
+    let Some(kept) = kept else {
+        return OmpOutcome::Default;
+    };
+    match kept.read(from) {
+        Ok(part) => OmpOutcome::Transcript(Box::new(Transcript {
+            file: kept.file.into(),
+            from_byte: part.from,
+            next_byte: part.next,
+            reset: part.reset,
+            messages: part.messages,
+        })),
+        Err(error) => OmpOutcome::Failure(Text::from(error.to_string())),
     }
 }
 

@@ -19,5 +19,6 @@ mod frames;
 mod host;
 mod queues;
 mod sessions;
+mod subagents;
 mod tools;
 mod turns;

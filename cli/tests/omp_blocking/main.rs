@@ -22,6 +22,8 @@ mod host;
 mod queues;
 #[path = "../omp/sessions.rs"]
 mod sessions;
+#[path = "../omp/subagents.rs"]
+mod subagents;
 #[path = "../omp/tools.rs"]
 mod tools;
 #[path = "../omp/turns.rs"]

@@ -42,10 +42,7 @@ pub struct Part {
 }
 
 /// What omp owes.
-const OMP_OWES: &[(&str, &str)] = &[
-    ("OMP-14", "an agent of ours has no subagents yet"),
-    ("OMP-15", "an agent of ours has no goals yet"),
-];
+const OMP_OWES: &[(&str, &str)] = &[];
 
 /// Protocols that are being built: their ids are in no table yet.
 const COMING: &[&str] = &["SP-"];

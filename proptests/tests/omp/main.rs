@@ -23,4 +23,5 @@ mod omp_server_kit;
 mod questions;
 mod scenes;
 mod streams;
+mod subagents;
 mod wire;

@@ -18,7 +18,7 @@ pub use client::{ClientConfig, ClientFace, Subagents};
 pub use guarantees::GUARANTEES;
 pub use observer::{ObserverConfig, Watcher};
 pub use preset::preset;
-pub use protocol::{Export, Omp, OmpAsk, OmpExtra, OmpOutcome, ServerConfig};
+pub use protocol::{Export, Omp, OmpAsk, OmpExtra, OmpOutcome, RunFiles, ServerConfig, Transcript};
 pub use rules::{RULES, UNSEEN};
 pub use server::Face;
 pub use spec::SPEC;

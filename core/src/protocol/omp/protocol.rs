@@ -25,11 +25,38 @@ pub struct ServerConfig {
     /// The models that are known, as the catalogue's objects: each has at least `provider` and `id`. They complete
     /// `get_state`, and are the default answer to [`OmpAsk::Models`] and [`OmpAsk::FindModel`].
     pub models: Vec<RawJson>,
+    /// Where nested runs keep what they say, if they do: beside [`SessionInfo::file`](crate::vocab::SessionInfo::file).
+    pub run_files: Option<RunFiles>,
     /// Slash commands, as objects. Empty: those of the session.
     pub commands: Vec<RawJson>,
     /// The host's screen is served (`--mode rpc-ui`): approvals are asked there. They are in the other mode, too, since
     /// either mode may ask; this is what the embedder's tools may look at.
     pub ui: bool,
+}
+
+/// The names of the files in which nested runs keep what they say. That of run 7 is the session's file without the ending,
+/// `between`, `7`, and the ending; that of a run below it has `between` and its own number before the ending, too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunFiles {
+    /// What stands before a number.
+    pub between: Text,
+    /// What stands behind the last.
+    pub ending: Text,
+}
+
+/// A part of what a nested run has said: an embedder's answer to [`OmpAsk::SubagentMessages`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transcript {
+    /// The file that it was read from.
+    pub file: Text,
+    /// From which byte on.
+    pub from_byte: u64,
+    /// From which byte on there may be more.
+    pub next_byte: u64,
+    /// The file was shorter than what was asked for, and was read from its start.
+    pub reset: bool,
+    /// The messages, the oldest first.
+    pub messages: Vec<Arc<Message>>,
 }
 
 impl ServerConfig {
@@ -38,6 +65,7 @@ impl ServerConfig {
         ServerConfig {
             seed,
             models: Vec::new(),
+            run_files: None,
             commands: Vec::new(),
             ui: false,
         }
@@ -63,9 +91,10 @@ pub enum OmpAsk {
     Models,
     /// `get_tree`. By default one path through the messages.
     Tree,
-    /// `get_subagent_messages`. By default `Unknown subagent or session file unavailable: <id>`.
+    /// `get_subagent_messages`; best settled with [`OmpOutcome::Transcript`]. By default
+    /// `Unknown subagent or session file unavailable: <id>`.
     SubagentMessages {
-        /// The subagent.
+        /// The subagent: `run-` and the number of the run.
         subagent: Option<Text>,
         /// Its file.
         file: Option<Text>,
@@ -179,6 +208,8 @@ pub enum OmpOutcome {
     Success(Option<RawJson>),
     /// A failure, and its text for people.
     Failure(Text),
+    /// Success of [`OmpAsk::SubagentMessages`]: what the run has said.
+    Transcript(Box<Transcript>),
 }
 
 /// A line with no neutral meaning, in either direction: `todo_reminder`, `ttsr_triggered`, `irc_message`,

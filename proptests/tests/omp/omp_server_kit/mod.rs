@@ -230,11 +230,15 @@ impl Rig {
     }
 
     pub fn event(&mut self, what: What) {
+        self.event_of(RunId::MAIN, what);
+    }
+
+    pub fn event_of(&mut self, run: RunId, what: What) {
         self.now.mono_us += 1_000;
         self.now.unix_ms += 1;
         let event = Event {
             at: self.now,
-            run: RunId::MAIN,
+            run,
             seen: Seen::Real,
             what,
         };

@@ -5,7 +5,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::run::Encoded;
-use crate::json::{Raw, Str, scan_value};
+use crate::json::{self, Raw, Str, scan_value};
+use crate::protocol::omp::Transcript;
 use crate::protocol::omp::codec::{cursor_decode, cursor_encode};
 use crate::protocol::omp::wire::{Any, HOST_RULES, Num};
 use crate::vocab::{Message, MessageId, Role};
@@ -122,6 +123,37 @@ pub(super) fn tree(entries: &[Entry]) -> Vec<u8> {
     }
     out.extend_from_slice(b"],\"leafId\":");
     put_id(entries.last(), &mut out);
+    out.push(b'}');
+    out
+}
+
+/// Payload of `get_subagent_messages`.
+pub(super) fn transcript(part: &Transcript, entries: &[Entry]) -> Vec<u8> {
+    let mut out = b"{\"sessionFile\":".to_vec();
+    json::write_str(&mut out, &part.file);
+    for (name, number) in [
+        (&b",\"fromByte\":"[..], part.from_byte),
+        (b",\"nextByte\":", part.next_byte),
+    ] {
+        out.extend_from_slice(name);
+        json::write_u64(&mut out, number);
+    }
+    out.extend_from_slice(if part.reset {
+        b",\"reset\":true,\"entries\":["
+    } else {
+        b",\"reset\":false,\"entries\":["
+    });
+    for (index, entry) in entries.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        entry.put(
+            index.checked_sub(1).and_then(|before| entries.get(before)),
+            &mut out,
+        );
+    }
+    out.extend_from_slice(b"],\"messages\":");
+    put_messages(entries, &mut out);
     out.push(b'}');
     out
 }

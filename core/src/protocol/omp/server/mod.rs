@@ -23,6 +23,7 @@ mod run;
 mod said;
 mod sessions;
 mod settings;
+mod subagents;
 mod ticket;
 
 use alloc::collections::BTreeMap;
@@ -82,6 +83,7 @@ pub struct Face {
     /// A change of the session that the host asked for is under way.
     changing: bool,
     own: Own,
+    subagents: subagents::Registry,
 }
 
 /// How far the host's input is.
@@ -184,6 +186,7 @@ impl ServerFace<Omp> for Face {
             talk: live::Talk::default(),
             changing: false,
             own: Own::default(),
+            subagents: subagents::Registry::default(),
             config,
         }
     }
@@ -251,6 +254,8 @@ impl ServerFace<Omp> for Face {
     fn delta(&mut self, delta: &DeltaRef<'_>, out: &mut Outbox<Omp>) {
         if delta.run == RunId::MAIN {
             self.run.delta(delta, &mut self.printer, out);
+        } else {
+            self.subagent_delta(delta, out);
         }
     }
 

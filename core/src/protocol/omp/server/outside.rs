@@ -268,6 +268,7 @@ impl Face {
         let given = match outcome {
             OmpOutcome::Failure(error) => return self.fail(ticket, &error, out),
             OmpOutcome::Success(json) => Some(json),
+            OmpOutcome::Transcript(part) => return self.give_transcript(ticket, &part, out),
             OmpOutcome::Default => None,
         };
         let handoff = ticket.command() == "handoff";

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::ticket::Ticket;
-use crate::json::Raw;
+use crate::json::{self, Raw};
 use crate::protocol::Outbox;
 use crate::protocol::omp::Omp;
 use crate::protocol::omp::codec::FrameWriter;
@@ -21,6 +21,16 @@ pub(super) struct Printer {
     deltas: bool,
     /// Events of a turn that a change of the session will either drop or let go.
     kept_back: Option<Vec<Vec<u8>>>,
+    /// The subagent whose events are written.
+    inside: Option<Inside>,
+}
+
+/// A subagent whose events are written, each in a frame that names it.
+#[derive(Debug)]
+struct Inside {
+    id: String,
+    /// The host doesn't listen.
+    muted: bool,
 }
 
 impl Printer {
@@ -60,6 +70,18 @@ impl Printer {
         if !self.wants(kind) {
             return;
         }
+        if let Some(inside) = self.inside.take() {
+            let id = &inside.id;
+            self.frame(out, |bytes| {
+                bytes.extend_from_slice(b"{\"type\":\"subagent_event\",\"payload\":{\"id\":");
+                json::write_str(bytes, id);
+                bytes.extend_from_slice(b",\"event\":");
+                encode(bytes);
+                bytes.extend_from_slice(b"}}");
+            });
+            self.inside = Some(inside);
+            return;
+        }
         if let Some(kept) = &mut self.kept_back {
             let mut bytes = Vec::new();
             encode(&mut bytes);
@@ -71,6 +93,10 @@ impl Printer {
 
     /// Whether the host wants events of this type.
     pub(super) fn wants(&self, kind: &str) -> bool {
+        // Frames of subagents have a filter of their own.
+        if let Some(inside) = &self.inside {
+            return !inside.muted;
+        }
         self.filter
             .as_ref()
             .is_none_or(|kinds| kinds.contains(kind))
@@ -79,6 +105,16 @@ impl Printer {
     /// Whether updates of messages carry only what is new.
     pub(super) fn sends_deltas(&self) -> bool {
         self.deltas
+    }
+
+    /// What is written from now on are events of a subagent; `muted`: nothing is.
+    pub(super) fn enter(&mut self, id: String, muted: bool) {
+        self.inside = Some(Inside { id, muted });
+    }
+
+    /// What is written from now on are events of the session.
+    pub(super) fn leave(&mut self) {
+        self.inside = None;
     }
 
     /// Replaces the filter and the form of updates.

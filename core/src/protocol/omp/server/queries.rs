@@ -15,7 +15,7 @@ use crate::protocol::omp::Omp;
 use crate::protocol::omp::wire::{
     Any, AvailableCommandsUpdate, BranchMessage, BranchMessages, Commands, ContextUsage, Data,
     Kept, LastText, Levels, Maybe, Nullable, Num, SessionStats, SlashCommand, SlashInput, State,
-    Subagent, Subagents, TokenSums,
+    TokenSums,
 };
 use crate::vocab::*;
 
@@ -62,7 +62,7 @@ impl Face {
             Query::BranchMessages => self.branch_messages(),
             Query::LastText => self.last_text(),
             Query::Stats => self.stats(),
-            Query::Subagents => self.subagents(),
+            Query::Subagents => self.subagents_json(),
             Query::Commands => self.commands_json(),
             Query::Levels => {
                 let levels = self.levels();
@@ -284,26 +284,6 @@ impl Face {
                 Maybe::Value(Lazy::from(text))
             },
             ..LastText::default()
-        }))
-    }
-
-    fn subagents(&self) -> Vec<u8> {
-        let runs = self.mirror.runs();
-        let subagents = runs.iter().enumerate().map(|(index, open)| {
-            Kept::Known(Subagent {
-                id: alloc::format!("run-{}", open.run.0).into(),
-                index: index as u64,
-                agent: Str::from(String::from(super::said::run_name(&open.kind))),
-                agent_source: "builtin".into(),
-                description: Some(Str::from(&*open.label)),
-                status: "running".into(),
-                last_update: self.now.unix_ms.into(),
-                ..Subagent::default()
-            })
-        });
-        payload(&Data::Subagents(Subagents {
-            subagents: subagents.collect(),
-            ..Subagents::default()
         }))
     }
 

@@ -641,6 +641,12 @@ impl Run {
         self.calls.clear();
     }
 
+    /// What went out isn't asked for again.
+    pub(super) fn forget_said(&mut self) {
+        self.said.clear();
+        self.steered.clear();
+    }
+
     /// A message of the history as JSON: as it went out, if it did.
     pub(super) fn history_json(
         &mut self,

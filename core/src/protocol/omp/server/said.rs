@@ -10,9 +10,8 @@ use crate::protocol::Outbox;
 use crate::protocol::omp::Omp;
 use crate::protocol::omp::wire::{
     AutoCompactionEnd, AutoCompactionStart, BashData, Cancelled, Compaction, CompactionReason,
-    ConfigUpdate, Data, ExtensionError, GoalUpdated, Kept, Lifecycle, LifecycleStatus,
-    ModelChanged, Notice, NoticeLevel, Removed, SessionInfoUpdate, SessionSettled,
-    SubagentLifecycle, ThinkingLevelChanged,
+    ConfigUpdate, Data, ExtensionError, GoalUpdated, Kept, ModelChanged, Notice, NoticeLevel,
+    Removed, SessionInfoUpdate, SessionSettled, ThinkingLevelChanged,
 };
 use crate::protocol::said::refusal;
 use crate::protocol::wire::Hole;
@@ -49,6 +48,7 @@ impl Face {
         if let What::AskClosed { ask, how } = &event.what {
             return self.ask_closed(*ask, how, out);
         }
+        self.subagent_news(event, out);
         if event.run != RunId::MAIN {
             return;
         }
@@ -148,40 +148,15 @@ impl Face {
                 };
                 self.printer.event(line, out);
             }
-            What::RunStarted {
-                run,
-                kind,
-                label,
-                call,
-            } => {
-                self.lifecycle(*run, kind, label, *call, LifecycleStatus::Started, out);
-            }
-            What::RunEnded {
-                run,
-                status,
-                detail,
-                ..
-            } => {
-                let status = match status {
-                    RunStatus::Completed
-                    | RunStatus::NoReport
-                    | RunStatus::Yielded
-                    | RunStatus::Skipped => LifecycleStatus::Completed,
-                    RunStatus::MaxSteps
-                    | RunStatus::TimedOut
-                    | RunStatus::Failed
-                    | RunStatus::Incomplete => LifecycleStatus::Failed,
-                    RunStatus::Cancelled => LifecycleStatus::Aborted,
-                };
-                let kind = RunKind::Task("agent".into());
-                self.lifecycle(*run, &kind, detail, None, status, out);
-            }
             _ => {}
         }
     }
 
     /// What the open run is made of.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "the rest is the session's")]
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "a message may be output of a command"
+    )]
     fn run_event(&mut self, event: &Event, out: &mut Outbox<Omp>) {
         match &event.what {
             What::Message(message) => {
@@ -192,81 +167,7 @@ impl Face {
                     });
                 }
             }
-            what => self.with_pen(out, |run, _, pen| match what {
-                What::TurnStarted { turn, .. } => run.turn_started(*turn, pen),
-                What::StepStarted { .. } => run.step_started(pen),
-                What::StepEnded { .. } => run.step_ended(pen),
-                What::RequestStarted { .. } => run.request_started(pen),
-                What::RequestEnded {
-                    outcome,
-                    model,
-                    usage,
-                    cost,
-                    api_us,
-                    ..
-                } => {
-                    let end = RequestEnd {
-                        outcome,
-                        model,
-                        usage: *usage,
-                        cost,
-                        api_us: *api_us,
-                    };
-                    run.request_ended(&end, pen);
-                }
-                What::RetryScheduled {
-                    max, wait_us, why, ..
-                } => run.retry_scheduled(*max, *wait_us, why, pen),
-                What::RetryEnded { ok, why } => run.retry_ended(*ok, why.as_ref()),
-                What::MessageStarted {
-                    message,
-                    provider_id,
-                    ..
-                } => run.message_started(*message, provider_id.as_deref(), pen),
-                What::BlockStarted {
-                    message,
-                    block,
-                    head,
-                } => run.block_started(*message, *block, head, pen),
-                What::BlockEnded {
-                    message,
-                    block,
-                    content,
-                } => run.block_ended(*message, *block, content, pen),
-                What::MessageEnded {
-                    message,
-                    stop,
-                    kept,
-                    ..
-                } => run.message_ended(message, stop, *kept, pen),
-                What::ToolStarted {
-                    call,
-                    provider_id,
-                    name,
-                    input,
-                    cause,
-                    ..
-                } => {
-                    let start = ToolStart {
-                        call: *call,
-                        provider_id: provider_id.as_deref(),
-                        name,
-                        input: input.as_ref(),
-                        cause,
-                    };
-                    run.tool_started(&start, pen);
-                }
-                What::Decided { call, verdict } => run.decided(*call, verdict.input.as_ref()),
-                What::ToolProgress { call, partial, .. } => run.tool_progress(*call, partial, pen),
-                What::ToolEnded {
-                    call,
-                    outcome,
-                    content,
-                    show,
-                } => run.tool_ended(*call, outcome, content, show.as_deref(), pen),
-                What::ToolSkipped { call, .. } => run.tool_skipped(*call, pen),
-                _ => {}
-            }),
+            what => self.with_pen(out, |run, _, pen| tell_run(run, what, pen)),
         }
     }
 
@@ -276,6 +177,7 @@ impl Face {
         self.pending_work = false;
         self.own.todos = None;
         self.own.goal = super::goals::GoalNote::default();
+        self.subagents.clear();
         self.say_commands(out);
         self.opened = true;
     }
@@ -426,35 +328,6 @@ impl Face {
             ..GoalUpdated::default()
         };
         self.printer.event(line, out);
-    }
-
-    fn lifecycle(
-        &mut self,
-        run: RunId,
-        kind: &RunKind,
-        label: &str,
-        call: Option<CallId>,
-        status: LifecycleStatus<'_>,
-        out: &mut Outbox<Omp>,
-    ) {
-        if self.own.subagents == Subscription::Off {
-            return;
-        }
-        let parent = call.and_then(|call| self.run.names.wire(call));
-        let line = SubagentLifecycle {
-            payload: Lifecycle {
-                id: alloc::format!("run-{}", run.0).into(),
-                agent: run_name(kind).into(),
-                agent_source: "builtin".into(),
-                description: (!label.is_empty()).then(|| label.into()),
-                status,
-                parent_tool_call_id: parent.map(Into::into),
-                index: run.0,
-                ..Lifecycle::default()
-            },
-            ..SubagentLifecycle::default()
-        };
-        self.printer.say(line, out);
     }
 
     /// The answer to a command.
@@ -714,10 +587,83 @@ fn bash(answer: &Answer) -> BashData<'_> {
     }
 }
 
-/// What a nested run is called.
-pub(super) fn run_name(kind: &RunKind) -> &str {
-    match kind {
-        RunKind::Subagent(name) | RunKind::Task(name) | RunKind::Stage { name, .. } => name,
+/// What a run is made of, but for whole messages.
+#[allow(clippy::wildcard_enum_match_arm, reason = "the rest is the session's")]
+pub(super) fn tell_run(run: &mut Run, what: &What, pen: &mut Pen<'_>) {
+    match what {
+        What::TurnStarted { turn, .. } => run.turn_started(*turn, pen),
+        What::StepStarted { .. } => run.step_started(pen),
+        What::StepEnded { .. } => run.step_ended(pen),
+        What::RequestStarted { .. } => run.request_started(pen),
+        What::RequestEnded {
+            outcome,
+            model,
+            usage,
+            cost,
+            api_us,
+            ..
+        } => {
+            let end = RequestEnd {
+                outcome,
+                model,
+                usage: *usage,
+                cost,
+                api_us: *api_us,
+            };
+            run.request_ended(&end, pen);
+        }
+        What::RetryScheduled {
+            max, wait_us, why, ..
+        } => run.retry_scheduled(*max, *wait_us, why, pen),
+        What::RetryEnded { ok, why } => run.retry_ended(*ok, why.as_ref()),
+        What::MessageStarted {
+            message,
+            provider_id,
+            ..
+        } => run.message_started(*message, provider_id.as_deref(), pen),
+        What::BlockStarted {
+            message,
+            block,
+            head,
+        } => run.block_started(*message, *block, head, pen),
+        What::BlockEnded {
+            message,
+            block,
+            content,
+        } => run.block_ended(*message, *block, content, pen),
+        What::MessageEnded {
+            message,
+            stop,
+            kept,
+            ..
+        } => run.message_ended(message, stop, *kept, pen),
+        What::ToolStarted {
+            call,
+            provider_id,
+            name,
+            input,
+            cause,
+            ..
+        } => {
+            let start = ToolStart {
+                call: *call,
+                provider_id: provider_id.as_deref(),
+                name,
+                input: input.as_ref(),
+                cause,
+            };
+            run.tool_started(&start, pen);
+        }
+        What::Decided { call, verdict } => run.decided(*call, verdict.input.as_ref()),
+        What::ToolProgress { call, partial, .. } => run.tool_progress(*call, partial, pen),
+        What::ToolEnded {
+            call,
+            outcome,
+            content,
+            show,
+        } => run.tool_ended(*call, outcome, content, show.as_deref(), pen),
+        What::ToolSkipped { call, .. } => run.tool_skipped(*call, pen),
+        _ => {}
     }
 }
 
