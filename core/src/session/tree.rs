@@ -108,6 +108,7 @@ impl RunRequest<'_> {
             config.budgets.pico_usd = Some(max.saturating_sub(self.parent.spent_pico_usd));
         }
         info.history = Vec::new();
+        info.file = None;
         info.summarised = Vec::new();
         info.continued = false;
         Ok(NewRun {
