@@ -5,10 +5,10 @@ use turnwire::protocol::omp::Omp;
 
 use crate::support::omp::text_of;
 use crate::support::program::{Home, Program, Setup, of};
-use crate::support::provider::Provider;
+use crate::support::provider::{Provider, Reply};
 use crate::support::replies::openai;
 
-fn task(what: &str) -> crate::support::provider::Reply {
+fn task(what: &str) -> Reply {
     let input = json!({ "description": "look around", "prompt": what });
     openai::calls(&[("call_1", "task", input)])
 }
@@ -161,10 +161,13 @@ fn omp_14_a_subagent_is_steered_and_cancelled() {
 #[test]
 fn omp_15_a_goal_has_five_operations_and_the_model_may_meet_it() {
     let home = Home::new();
-    let provider = Provider::start([
-        openai::calls(&[("call_1", "goal", json!({"status": "met"}))]),
-        openai::says("It is met."),
-    ]);
+    let met = openai::call(0, "call_1", "goal", &json!({"status": "met"}));
+    let meets = Reply::stream()
+        .bytes(met)
+        .bytes(openai::finish("tool_calls"))
+        .bytes(openai::usage(40, 7, 0))
+        .bytes(openai::DONE);
+    let provider = Provider::start([meets, openai::says("It is met.")]);
     let mut program = Setup::omp(&home, &provider, "auto").start_as::<Omp>();
     let goal = |program: &mut Program<Omp>, op: &str| ok(program, "goal", json!({ "op": op }));
     assert_eq!(
@@ -193,7 +196,7 @@ fn omp_15_a_goal_has_five_operations_and_the_model_may_meet_it() {
     assert_eq!(news.last().unwrap()["goal"]["status"], "complete");
     let now = goal(&mut program, "get");
     assert_eq!(now["goal"]["status"], "complete");
-    assert!(now["goal"]["tokensUsed"].as_u64().unwrap() > 0);
+    assert_eq!(now["goal"]["tokensUsed"], 47);
     assert_eq!(
         goal(&mut program, "drop"),
         json!({"goal": null, "state": null})

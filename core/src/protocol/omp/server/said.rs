@@ -5,7 +5,7 @@ use super::commands::payload;
 use super::prompts::Prompts;
 use super::run::{Pen, RequestEnd, Run};
 use super::ticket::Until;
-use super::{Face, Input, Pending, Subscription, entries};
+use super::{Face, Input, Pending, entries};
 use crate::protocol::Outbox;
 use crate::protocol::omp::Omp;
 use crate::protocol::omp::wire::{
