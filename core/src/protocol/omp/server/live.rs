@@ -112,7 +112,7 @@ impl Face {
                 return self.give(ticket, json, out);
             }
             OmpOutcome::Failure(error) => (&*error).into(),
-            OmpOutcome::Default => "Live voice is not available".into(),
+            OmpOutcome::Default | OmpOutcome::Transcript(_) => "Live voice is not available".into(),
         };
         self.end_talk(Some(&error), out);
         self.talk.stage = Stage::None;
