@@ -526,3 +526,49 @@ fn omp_04_a_broken_command_of_the_same_id_keeps_no_order() {
     assert_eq!(of(&[&asked[..], &[messages, set]].concat()), 0);
     assert_eq!(of(&[&asked[..], &[set, messages]].concat()), 1);
 }
+
+#[test]
+fn omp_16_a_talk_that_cant_begin_has_its_end_alone() {
+    const END: &str = r#"{"type":"live_end","error":"no voice"}"#;
+    let start = |id: u8| format!(r#"{{"id":"l{id}","type":"live_start"}}"#);
+    let failed = |id: u8| {
+        format!(
+            r#"{{"id":"l{id}","type":"response","command":"live_start","success":false,"error":"no voice"}}"#
+        )
+    };
+    let (one, two) = (start(1), start(2));
+    let (no, never) = (failed(1), failed(2));
+    let twice = [
+        ('<', READY),
+        ('>', &*one),
+        ('<', END),
+        ('<', &*no),
+        ('>', &*two),
+        ('<', END),
+        ('<', &*never),
+    ];
+    assert_eq!(both(&twice), [""; 0]);
+    assert_eq!(agent(&[READY, END, &no, END, &never]), [""; 0]);
+    // Another one may begin without a word of its phase.
+    let begun = r#"{"id":"l2","type":"response","command":"live_start","success":true}"#;
+    let levels = r#"{"type":"live_levels","input":0.1,"output":0}"#;
+    let phaseless = [
+        ('<', READY),
+        ('>', &*one),
+        ('<', END),
+        ('<', &*no),
+        ('>', &*two),
+        ('<', begun),
+        ('<', levels),
+    ];
+    assert_eq!(both(&phaseless), [""; 0]);
+    // Nobody has asked for another one.
+    let again = [
+        ('<', READY),
+        ('>', &*one),
+        ('<', END),
+        ('<', &*no),
+        ('<', END),
+    ];
+    assert_eq!(both(&again), ["OMP-16.a error"]);
+}

@@ -11,10 +11,12 @@
 mod client;
 mod events;
 mod inputs;
+mod kit;
 mod observer;
 mod recordings;
 mod redact;
 mod server;
+mod server_calls;
 mod tables;
 
 use std::path::PathBuf;

@@ -209,7 +209,7 @@ catalogue! {
 
     LiveEnd = "OMP-16.a" Error Agent VOICE
         "live_end comes once"
-        "Nothing of the talk comes after its `live_end`, until another one begins."
+        "Nothing of the talk comes after its `live_end`, until another one begins. One that can't begin has its end alone, with an error, before the response to its `live_start`."
 
     NotALine = "OMP-17.a" Error Agent EVENTS
         "a line of the agent is one JSON object"

@@ -320,9 +320,20 @@ impl Watcher {
                 let asking = self.asking(sides, place, "set_subagent_subscription");
                 self.asks.subagent(2, asking, notes)
             }
-            Frame::LivePhase(phase) => self.asks.talk(&*phase.phase == "connecting", false, notes),
-            Frame::LiveLevels(_) | Frame::LiveTranscript(_) => self.asks.talk(false, false, notes),
-            Frame::LiveEnd(_) => self.asks.talk(false, true, notes),
+            Frame::LivePhase(phase) => {
+                let begins = &*phase.phase == "connecting" || self.talk_is_asked_for(sides);
+                self.asks.talk(begins, false, notes);
+            }
+            Frame::LiveLevels(_) | Frame::LiveTranscript(_) => {
+                let begins = self.talk_is_asked_for(sides);
+                self.asks.talk(begins, false, notes);
+            }
+            // One that can't begin has its end alone.
+            Frame::LiveEnd(end) => {
+                let failed = end.error.is_some() && sides != Sides::Both;
+                let begins = failed || self.talk_is_asked_for(sides);
+                self.asks.talk(begins, true, notes);
+            }
             // It stands for a line that nobody can know.
             Frame::FrameError(_) => self.run.blur(),
             Frame::AvailableCommandsUpdate(_)

@@ -289,6 +289,11 @@ impl Asks {
         self.talk_over = ends;
     }
 
+    /// Another talk has begun, whatever is said of it first.
+    pub(super) fn talk_begun(&mut self) {
+        self.talk_over = false;
+    }
+
     /// A payload that says what is set now.
     pub(super) fn set(&mut self, command: &str, data: &Data<'_>, notes: &mut Notes) {
         if let Data::ToolNames(names) = data {

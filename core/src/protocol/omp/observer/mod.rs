@@ -249,6 +249,12 @@ impl Watcher {
         }
     }
 
+    /// Whether a host has asked for a talk and has no answer yet.
+    fn talk_is_asked_for(&self, sides: Sides) -> bool {
+        sides == Sides::Both
+            && (self.ledger.is_unsure() || self.ledger.waits_for(hash("live_start")))
+    }
+
     fn exit_code(&self, notes: &mut Notes) {
         let Some(code) = self.exit else { return };
         // A negative code is a signal's; a process that passes one on shows 128 and its number.

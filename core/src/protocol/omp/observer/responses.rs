@@ -53,6 +53,7 @@ impl Watcher {
         }
         if response.success {
             match command {
+                "live_start" => self.asks.talk_begun(),
                 "negotiate_protocol" => self.chunks.use_chunks(),
                 "abort" => self.run.aborted(notes),
                 command if CHANGES.contains(&command) && !vetoed(&data) => {
