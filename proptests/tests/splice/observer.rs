@@ -108,6 +108,31 @@ fn sp_04_a_signal_or_a_broken_pipe_excuses_a_stream_without_an_end() {
 }
 
 #[test]
+fn sp_02_a_signal_may_come_before_bad_input_is_judged() {
+    let bad = Row::Line(Dir::Host, b"{}".to_vec());
+    for (code, status, exit) in [
+        ("interrupted", "interrupted", 130),
+        ("provider_error", "error", 3),
+    ] {
+        let rows = [
+            bad.clone(),
+            agent(&format!(
+                r#"{{"code":"{code}","message":"x","recoverable":false,"runId":"r","schemaVersion":2,"type":"error"}}"#
+            )),
+            agent(&format!(
+                r#"{{"exitCode":{exit},"runId":"r","schemaVersion":2,"status":"{status}","type":"run_end"}}"#
+            )),
+            Row::Exit(exit),
+        ];
+        let found = judged(&rows, Sides::Both, false);
+        assert!(
+            found.iter().all(|finding| finding.dir == Dir::Host),
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
 fn sp_a09_the_known_agent_counts_pictures_in_its_own_way() {
     let exact = "AAAA".repeat(3_495_253) + "AA==";
     let line = format!(

@@ -49,7 +49,7 @@ catalogue! {
         "The run began, though a line of the input must refuse it."
     BadExit = "SP-02.d" Error Both EXEC
         "bad input is a usage error"
-        "The agent answers bad input with another code, status or exit code than `usage_error`, `error` and 2."
+        "The agent answers bad input with another code, status or exit code than `usage_error`, `error` and 2. Not judged where a signal, or what can't be set up, came first."
     Image = "SP-02.e" Error Host INPUT
         "a picture is of a known kind, in base64, and no larger than 10 MiB"
         "The picture refuses the run. Info where the agent's answer is observed, and for the one size that the known agent refuses."

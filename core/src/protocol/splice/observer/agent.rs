@@ -16,6 +16,15 @@ use crate::protocol::observer::{
     At, Dir, Label, Notes, ReadLine, Severity, Sides, Text, at_field, at_member,
 };
 
+/// What may end a run before its input is judged: a signal, and what can't be set up.
+const EARLIER: [&str; 5] = [
+    "interrupted",
+    "provider_error",
+    "mcp_error",
+    "sandbox_error",
+    "specialist_error",
+];
+
 const EVENT: Label = Label {
     class: "event",
     name: "",
@@ -276,6 +285,10 @@ impl Watcher {
         let Some(refusal) = self.inputs.refusal() else {
             return;
         };
+        if EARLIER.contains(&code) {
+            // It didn't come to judging the input.
+            return self.inputs.blur();
+        }
         if code != "usage_error" {
             let at = at_member(here.object, "code").with(Dir::Host, refusal.place, "the bad line");
             let text = format!(
