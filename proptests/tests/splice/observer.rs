@@ -133,6 +133,23 @@ fn sp_02_a_signal_may_come_before_bad_input_is_judged() {
 }
 
 #[test]
+fn sp_12_a_refusal_repeats_no_secret_and_needn_t() {
+    let rows = [
+        Row::Line(Dir::Host, br#"{"sk-abcdefghijklmnopq":1}"#.to_vec()),
+        agent(
+            r#"{"code":"usage_error","message":"Invalid stream-json input at line 1: unknown field [REDACTED]","recoverable":false,"runId":"r","schemaVersion":2,"type":"error"}"#,
+        ),
+        agent(r#"{"exitCode":2,"runId":"r","schemaVersion":2,"status":"error","type":"run_end"}"#),
+        Row::Exit(2),
+    ];
+    let found = judged(&rows, Sides::Both, false);
+    assert!(
+        found.iter().all(|finding| finding.dir == Dir::Host),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn sp_a09_the_known_agent_counts_pictures_in_its_own_way() {
     let exact = "AAAA".repeat(3_495_253) + "AA==";
     let line = format!(
