@@ -16,6 +16,7 @@ mod kit;
 mod names;
 mod observer;
 mod server;
+mod server_mcp;
 mod server_scenes;
 mod tables;
 
